@@ -21,7 +21,7 @@ from tests.models.test_fairseq import checkpoint_content, dictionary, fairseq_st
 from xlx.results import paths
 from xlx.text import labelled, trees
 from xlx.text.parallel import load
-from xprobe_2_mapping import RELEASED
+from xprobe_3_mapping import RELEASED
 
 #: Of encoders on the hub: name → architecture.
 ENCODERS = {

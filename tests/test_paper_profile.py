@@ -327,7 +327,7 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     table = pd.read_csv(folder / "table2_hyperparameters.csv").set_index(["component", "layer"])
     printed = table["value"].str.replace("10−3", "1e-3")
     settings = yaml.safe_load((folder / "settings.yaml").read_text(encoding="utf-8"))
-    mapping, tasks = PAPER["xprobe-2-mapping"], PAPER["xprobe-1-tasks"]
+    mapping, tasks = PAPER["xprobe-3-mapping"], PAPER["xprobe-1-tasks"]
     sizes = Sizes(**mapping["sizes"])
     assert sizes == Sizes()
     for kind in ("RNN", "Attention"):
@@ -350,7 +350,7 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     assert settings["probing"]["classes"]["WC"] == rules.n_words
     assert settings["probing"]["classes"]["SentLen"] == len(rules.length_edges) - 1
     assert settings["probing"]["somo_max_log_frequency_difference"] == rules.max_log_difference
-    assert settings["mapping"]["lambda"] == declared("xprobe-2-mapping")["lam"]
+    assert settings["mapping"]["lambda"] == declared("xprobe-3-mapping")["lam"]
     sentences = settings["probing"]["sentences_per_task"]
     for own in (mapping, tasks):
         total = own["most"]

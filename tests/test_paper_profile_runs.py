@@ -64,9 +64,8 @@ _OF_PAIRS = {
 }  # fmt: skip
 _MAPPED = {
     "languages": ["de", "fr", "ru"], "sizes": _SIZES, "epochs": 6, "map_epochs": 1,
-    "learning_rate": 0.03,
-    "all_epochs": 1, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
-    "all_lines": ["rnn-max"], "n_retrieved": 10, "models": 1, "n_parallel": 40,
+    "learning_rate": 0.03, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
+    "n_parallel": 40, "exchanged": [1],
 }  # fmt: skip
 #: Sizes at which a notebook ends in seconds; all else is the profile's.
 SMALL: dict[str, dict[str, Any]] = {
@@ -95,7 +94,16 @@ SMALL: dict[str, dict[str, Any]] = {
     "mixing-4-controls": _MIXED | {"max_length": 96, "stride": 16},
     "mixing-6-pairs": _MIXED | _OF_PAIRS,
     "xprobe-1-tasks": _PARSED,
-    "xprobe-2-mapping": _PARSED | _MAPPED,
+    "xprobe-2-transformers": {
+        "languages": ["en", "de", "es", "fr"],
+        "tasks": ["SentLen", "Tense"],
+        "most": 60,
+        "models": 1,
+        "crossing_tasks": ["SentLen", "Tense"],
+        "n_sentences": 12,
+        "probe_seeds": [0, 1],
+    },
+    "xprobe-3-mapping": _PARSED | _MAPPED,
     "report": {"languages": FEW, "n_sentences": 12, "quick": True, "references": ["none"]},
 }
 

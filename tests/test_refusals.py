@@ -509,7 +509,7 @@ def test_words_that_are_lost_are_warned_of(folder: Path) -> None:
 
 
 def test_sentence_probes_refuse() -> None:
-    length = sentence_probing.of_length("en")
+    length = sentence_probing.Subject("length", "alone", "en", {}, lambda _: None)
     refused(lambda: sentence_probing.probe([], {"en": []}), "no subjects are given")
     refused(lambda: sentence_probing.probe([length], {}), "no tasks in en, but in none")
 

@@ -14,9 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from printed.evaluator import Paper
-from xlx.measures import statistics
-from xlx.results import paths
-from xprobe.summaries import (
+from shared.xprobe_tables import (
     above_guessing,
     beyond,
     encoder_distances,
@@ -25,6 +23,8 @@ from xprobe.summaries import (
     relative_accuracies,
     rounding_and_luck,
 )
+from xlx.measures import statistics
+from xlx.results import paths
 
 
 class PrintedTables(Paper):
@@ -83,7 +83,7 @@ class PrintedTables(Paper):
 
     @cached_property
     def rho(self) -> pd.DataFrame:
-        """`summaries.rank_correlations` of Tables 3 and 4."""
+        """`xprobe_tables.rank_correlations` of Tables 3 and 4."""
         return rank_correlations(self.cells, self.xnli)
 
     @cached_property
@@ -114,8 +114,8 @@ class PrintedTables(Paper):
 
     @cached_property
     def ratios(self) -> pd.DataFrame:
-        """`summaries.relative_accuracies` with ``gain`` and ``sign``: 1, 0 or -1, whether a cell
-        is above English by more than rounding and luck."""
+        """`xprobe_tables.relative_accuracies` with ``gain`` and ``sign``: 1, 0 or -1, whether a
+        cell is above English by more than rounding and luck."""
         ratios = relative_accuracies(self.cells, half=self.half)
         ratios["gain"] = ratios["accuracy"] - ratios["reference"]
         sizes = (
@@ -159,7 +159,7 @@ class PrintedTables(Paper):
 
     @cached_property
     def above(self) -> pd.DataFrame:
-        """`summaries.above_guessing` of all cells, and ``half``: the same above one half."""
+        """`xprobe_tables.above_guessing` of all cells, and ``half``: the same above one half."""
         sizes = self.by_setting[["language", "task", "guess", "n"]]
         table = above_guessing(self.cells.merge(sizes, on=["language", "task"]), half=self.half)
         even = above_guessing(table.assign(guess=1 / 2), half=self.half)["above"]
@@ -170,7 +170,7 @@ class PrintedTables(Paper):
 
     @cached_property
     def apart(self) -> pd.DataFrame:
-        """`summaries.encoder_distances` over all cells."""
+        """`xprobe_tables.encoder_distances` over all cells."""
         return encoder_distances(self.cells)
 
     def nearest(self) -> pd.DataFrame:

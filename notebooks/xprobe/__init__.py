@@ -1,1 +1,1 @@
-"""X-Probe's pipeline: word spaces, small sentence encoders, probes on what they give, summaries."""
+"""X-Probe's pipeline: word spaces, small sentence encoders, probes on what they give."""

@@ -5,12 +5,12 @@ Transformer, a function of one's own; and, for comparison, the number of tokens 
 words.
 """
 
-import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,19 @@ import pandas as pd
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes, sentence_tasks, statistics
-from xlx.measures.sentence_tasks import SIZES, TASK_PARTS, Candidates, ProbingTask, Rules, Tokens
+from xlx.measures.sentence_tasks import (
+    SIZES,
+    TASK_PARTS,
+    Candidates,
+    ProbingTask,
+    Rules,
+    TaskPart,
+    Tokens,
+)
 from xlx.results import checks, paths, work
 from xlx.results.executors import one_thread
-from xlx.results.settings import current
-from xlx.subjects import identity, loading, states
-from xlx.subjects.states import states_about
 from xlx.text.trees import Trees, load_trees
 from xprobe import encoders
 from xprobe.encoders import Recipe, Sentences, mean_vectors
@@ -41,7 +47,7 @@ class Subject:
     Tables name it by ``encoder`` ("RNN (maxpool)"), ``condition`` ("mapped") and ``language``,
     which may be any name that the tasks of `probe` go by. ``about`` is all that decides its
     vectors, but for the sentences: text, numbers and asks. Results are found by it, so two encoders
-    need two (`of_function` finds one for any encoder). ``ready`` makes of some tasks what encodes
+    need two. ``ready`` makes of some tasks what encodes
     their sentences, tokenised, as vectors ``(n, dim)``; it is called only where something is to be
     computed, and what it gives may run in another process. One of the six encoders has a
     ``recipe``: what is trained beforehand, side by side.
@@ -56,25 +62,6 @@ class Subject:
 
 
 # --- encoders -------------------------------------------------------------------------------------
-
-
-def of_model(name: str, language: str, layer: int) -> Subject:
-    """A layer of an encoder of the family, or of any that `models.load` takes, as a subject.
-
-    It reads the tokens with spaces between them, as it was not trained on them; words cut by the
-    tokeniser are its own business. Its precision is that of the settings.
-    """
-    about = states_about(name) | {"layer": layer}
-    states = partial(_layer, name, layer, current().dtype)
-    label = f"{identity.title(name)}, layer {layer}"
-    return Subject(label, "pretrained", language, about, lambda _: states)
-
-
-def _layer(name: str, layer: int, dtype: str, sentences: Sequence[Tokens]) -> np.ndarray:
-    # Sent to another process, a model of transformers forgets to keep its hidden states: so each
-    # loads its own.
-    encoder = loading.load(name, dtype=dtype)
-    return states.embed(encoder, [" ".join(tokens) for tokens in sentences]).states[layer]
 
 
 def of_encoder(recipe: Recipe, lookup: Lookup, language: str, condition: str) -> Subject:
@@ -116,60 +103,25 @@ def _of_table(place: Mapping[str, int], vectors: np.ndarray, words: Sequence[str
     return vectors[[place[word] for word in words]]
 
 
-#: What `of_function` lets an encoder show: words of several scripts, in two orders.
-_SHOWN: tuple[Tokens, ...] = (
-    ("Anna", "sleeps", "."), ("sleeps", "Anna", "."), ("three", "dogs", "bark", "at", "2", "cats"),
-    ("Die", "Katze", "sah", "den", "Hund"), ("собаки", "спят"), ("कुत्ता", "सोता", "है"), ("猫",),
-)  # fmt: skip
-
-
-def of_function(encoder: str, language: str, encode: Encode) -> Subject:
-    """Any function of tokenised sentences as a subject, such as an encoder of your own.
-
-    It is known by its name and by its vectors of a few sentences (to three digits), so that another
-    function of the same name is not taken for it. It has to take any words, and may be sent to
-    another process: a function of a module, or a `functools.partial` of one. Raises ValueError
-    where it does not give these sentences a vector each.
-    """
-    vectors = np.asarray(encode(_SHOWN), dtype=np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(_SHOWN):
-        raise ValueError(
-            f"{encoder} gives {len(_SHOWN)} sentences vectors of the shape {vectors.shape}: a row "
-            "for each is needed"
-        )
-    scale = np.abs(vectors).max() or 1.0
-    shown = hashlib.sha256(np.round(vectors / scale, 3).tobytes()).hexdigest()
-    about = {"function": encoder, "width": vectors.shape[1], "vectors": shown}
-    return Subject(encoder, "as it is", language, about, lambda _: encode)
-
-
 # --- what knows nothing ---------------------------------------------------------------------------
 
 
-def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
-    """The mean of a random vector for each word: which words a sentence has, and nothing else.
+def token_counts(texts: Sequence[str], language: str) -> np.ndarray:
+    """The number of tokens, and nothing else: what a task gives away by length, ``(n, 1)``."""
+    return np.array([[len(text.split())] for text in texts], dtype=np.float32)
 
-    A bag of words folded into `dim` numbers, so that the probe of an encoder fits it (Wieting and
-    Kiela 2019 use random vectors for the same end). A word's vector depends on the word and `seed`.
+
+def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np.ndarray:
+    """The mean of a random vector for each word, ``(n, dim)``: which words there are, no more.
+
+    A bag of words folded into ``dim`` numbers, so that the probe of an encoder fits it (Wieting and
+    Kiela 2019 use random vectors for the same end). A word's vector depends on the word and seed.
     """
-    means = partial(_in_words, mean_vectors, partial(_random_vectors, dim, seed))
-    about = {"random words": dim, "seed": seed}
-    return Subject("bag of words", "not trained", language, about, lambda _: means)
-
-
-def _random_vectors(dim: int, seed: int, words: Sequence[str]) -> np.ndarray:
-    draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
-    return np.array([draw.standard_normal(dim) for draw in draws])
-
-
-def of_length(language: str) -> Subject:
-    """The number of tokens, and nothing else: what a task gives away by length."""
-    about = {"length": "tokens"}
-    return Subject("length alone", "not trained", language, about, lambda _: _lengths)
-
-
-def _lengths(sentences: Sequence[Tokens]) -> np.ndarray:
-    return np.array([[len(tokens)] for tokens in sentences], dtype=np.float32)
+    drawn = {
+        word: np.random.default_rng([seed, zlib.crc32(word.encode())]).standard_normal(dim)
+        for word in {word for text in texts for word in text.split()}
+    }
+    return np.array([np.mean([drawn[x] for x in text.split()], axis=0) for text in texts])
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -345,22 +297,6 @@ def _scores(
     ]
 
 
-def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
-    """The labels of the control task, by part: one for each first word, dealt out evenly.
-
-    Words are taken from the most frequent to the least, of equals in random order; each is given
-    the label that has come least often until then.
-    """
-    firsts = {name: [tokens[0] for tokens in part.tokens] for name, part in task.parts().items()}
-    counts = Counter(word for own in firsts.values() for word in own)
-    words = np.random.default_rng(seed).permutation(sorted(counts))
-    dealt, of = np.zeros(len(task.classes), dtype=np.int64), {}
-    for word in sorted(words.tolist(), key=lambda word: -counts[word]):
-        of[word] = int(dealt.argmin())
-        dealt[of[word]] += counts[word]
-    return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
-
-
 def _cells_apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
     """How far two cells' accuracies are apart, in standard errors of such a difference.
 
@@ -413,3 +349,21 @@ def common_tasks(
     """The tasks that these languages have: the others have nothing to compare with."""
     names = set.intersection(*({task.name for task in tasks[code]} for code in languages))
     return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
+
+
+def overlaps(task: ProbingTask) -> dict[str, int]:
+    """How many distinct items two parts of a task share, summed over pairs of parts.
+
+    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
+    ``bases``.
+    """
+
+    def shared(items: Callable[[TaskPart], Iterable]) -> int:
+        sets = (set(items(part)) for part in task.parts().values())
+        return sum(len(one & other) for one, other in combinations(sets, 2))
+
+    return {
+        "sentences": shared(lambda part: part.keys),
+        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
+        "bases": shared(lambda part: part.bases),
+    }

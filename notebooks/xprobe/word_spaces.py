@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from gensim.models import KeyedVectors
 from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes
 from sacremoses import MosesTokenizer
@@ -33,14 +32,10 @@ from family import pretraining_text
 from xlx.results.ledger import Ask, Value
 from xlx.text.languages import base_code, lowered
 
-#: Numbers of a block of similarities: 64 MB of float32.
-SIMILARITIES_AT_ONCE = 16_000_000
 #: Raised by hand when parallel lines of the same files come out otherwise.
 LINES_VERSION = 1
 #: Words that are kept of a file; the paper does not say how many it took, VecMap and MUSE this.
 LIMIT = 200_000
-#: Neighbours that lessen the cosine of a word that is near to everything (`precision_at_1`).
-CSLS = 10
 #: Of the n-grams' least squares: the weight of their length, and conjugate-gradient steps at most.
 _DAMPING, _STEPS = 0.3, 20
 #: What gensim raises for a file that is torn, or something else.
@@ -89,40 +84,6 @@ def orthogonal_map(source: np.ndarray, target: np.ndarray, pairs: np.ndarray) ->
         )
     x, z = source[pairs[:, 0]].astype(np.float64), target[pairs[:, 1]].astype(np.float64)
     return orthogonal_procrustes(x, z)[0]
-
-
-def precision_at_1(
-    mapped_source: np.ndarray, target: np.ndarray, pairs: np.ndarray, *, csls: int = 0
-) -> np.ndarray:
-    """Whether each pair's source word finds a translation nearest, among all words of the target.
-
-    ``mapped_source`` ``(n_source, k)`` and ``target`` ``(n_target, k)`` are in the common space and
-    compared by cosine; with ``csls``, by CSLS (Conneau et al. 2017), which takes from a target word
-    the mean cosine of so many nearest source words, as some are near to everything. Right is any
-    target that the ``pairs`` ``(n, 2)`` give the source word; a word with several has as many rows
-    in the result, bool ``(n,)``, all alike (MUSE counts such a word once).
-    """
-    source, target = (unit_rows(x.astype(np.float32)) for x in (mapped_source, target))
-    crowding = np.zeros(len(target), np.float32)
-    if csls:
-        near = [
-            np.partition(target[rows] @ source.T, -csls, axis=1)[:, -csls:].mean(axis=1)
-            for rows in _blocks(len(target), len(source))
-        ]
-        crowding = np.concatenate(near) / 2
-    asked, given = pairs[:, 0], set(map(tuple, pairs.tolist()))
-    nearest = [
-        (source[asked[rows]] @ target.T - crowding).argmax(axis=1)
-        for rows in _blocks(len(asked), len(target))
-    ]
-    found = zip(asked.tolist(), np.concatenate(nearest).tolist(), strict=True)
-    return np.array([pair in given for pair in found])
-
-
-def _blocks(n: int, width: int) -> list[slice]:
-    """Rows in as few parts as keep a block of similarities small."""
-    step = max(1, SIMILARITIES_AT_ONCE // width)
-    return [slice(start, start + step) for start in range(0, n, step)]
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -484,44 +445,21 @@ class Words:
 # --- dictionaries and maps ------------------------------------------------------------------------
 
 
-def held_out_pairs(pairs: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs to fit a map by, and pairs to test it on whose words it has not seen.
-
-    Words of the source are drawn with all their pairs until `n_test` pairs or more are held out.
-    Pairs left over that share a word with those, of either language, are in neither part.
-
-    Returns the training part and the test part, in the order of the pairs.
-    """
-    source, target = pairs.T
-    words, sizes = np.unique(source, return_counts=True)
-    order = np.random.default_rng(seed).permutation(len(words))
-    held = words[order[: int(np.searchsorted(np.cumsum(sizes[order]), n_test)) + 1]]
-    test = np.isin(source, held)
-    return pairs[~test & ~np.isin(target, target[test])], pairs[test]
-
-
-def word_pairs(
-    path: Path, source: Mapping[str, int], target: Mapping[str, int]
-) -> tuple[np.ndarray, dict[str, Any]]:
+def word_pairs(path: Path, source: Mapping[str, int], target: Mapping[str, int]) -> np.ndarray:
     """Words that translate one another, of a file in MUSE's format: two words a line, in small
     letters.
 
-    Returns positions in two vocabularies (word → position), int64 ``(n, 2)``, each pair once, and
-    what is told of them: ``origin``, and how many pairs were left out as a word has no vector:
-    ``no_source``, ``no_target``, ``neither``. WordVectorsError for a line that is not two words,
-    and where no pair is left.
+    Returns positions in two vocabularies (word → position), int64 ``(n, 2)``, each pair once.
+    WordVectorsError for a line that is not two words, and where no pair of words has vectors.
     """
     rows = [line.split() for line in path.read_text(encoding="utf-8").split("\n")]
     if bad := [n for n, row in enumerate(rows, start=1) if len(row) not in (0, 2)]:
         raise WordVectorsError(f"{path}, line {bad[0]}: not two words, with a space")
     places = [(source.get(row[0]), target.get(row[1])) for row in rows if row]
-    lacks = Counter((one is None, other is None) for one, other in places)
-    told = {"origin": path.name, "no_source": lacks[True, False]}
-    told |= {"no_target": lacks[False, True], "neither": lacks[True, True]}
     pairs = list(dict.fromkeys(pair for pair in places if None not in pair))
     if not pairs:
-        raise WordVectorsError(f"{path.name}: no pair of words that have a vector: {told}")
-    return np.array(pairs, dtype=np.int64), told
+        raise WordVectorsError(f"{path.name}: none of its {len(places)} pairs of words has vectors")
+    return np.array(pairs, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,41 +496,14 @@ class Lookup:
     def _matrix(self) -> np.ndarray:
         if self.target is None:
             return np.eye(self.words.vectors.vector_size)
-        return orthogonal_map(*self._both, self.pairs[0])
+        return orthogonal_map(*self._both, self.pairs)
 
     @property
     def _both(self) -> list[np.ndarray]:
         return [normalised_words(x.vectors.vectors) for x in (self.words, self.target)]
 
     @cached_property
-    def pairs(self) -> tuple[np.ndarray, dict[str, Any]]:
+    def pairs(self) -> np.ndarray:
         """`word_pairs` of the dictionary."""
         both = (x.vectors.key_to_index for x in (self.words, self.target))
         return word_pairs(self.dictionary, *both)
-
-
-def precision_of_maps(lookups: Sequence[Lookup], *, seed: int) -> pd.DataFrame:
-    """How many words of a dictionary find their translation, mapped by the rest of it.
-
-    A tenth of the pairs, drawn by the seed, is held out. A row for each lookup (of a mapped
-    language): ``language``, ``words`` (with a vector), ``pairs`` (of the dictionary), ``held_out``
-    (pairs), ``found`` (share of these whose target is nearest), and what `word_pairs` tells.
-    """
-    abouts = [{"lookup": own.ask, "seed": seed, "share": 0.1, "csls": CSLS} for own in lookups]
-    tables = [work.result(MAPS, *ask, seed) for ask in zip(abouts, lookups, strict=True)]
-    table = pd.concat(tables, ignore_index=True)
-    table.insert(0, "language", [own.language for own in lookups])
-    return table
-
-
-def _measured(own: Lookup, seed: int) -> pd.DataFrame:
-    (source, target), (pairs, told) = own._both, own.pairs
-    known, held_out = held_out_pairs(pairs, max(1, int(len(pairs) * 0.1)), seed)
-    turned = (source @ orthogonal_map(source, target, known)).astype(np.float32)
-    hits = precision_at_1(turned, target, held_out, csls=CSLS)
-    row = {"words": len(source), "pairs": len(pairs), "held_out": len(hits)}
-    return pd.DataFrame([row | {"found": float(hits.mean())} | told])
-
-
-# They rest on the word vectors of two languages, which take a while.
-MAPS = work.Kind("xprobe-maps", _measured, version=1, tolerance=0.03, shared_seconds=90.0)

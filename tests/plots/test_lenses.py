@@ -14,11 +14,11 @@ import igap_2_ranking
 import mexa_2_estimation
 import models_1_family
 from shared import mexa_figures, mixing_figures, pair_regressions
+from shared import xprobe_figures as figures
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.plots import style
 from xlx.results.paths import FIGURES
-from xprobe import figures
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt

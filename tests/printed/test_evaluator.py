@@ -115,7 +115,7 @@ FIVE = {
     "igap": (None, 152, 131, (10, 6, 3, 2)),
     "mexa": (MexaTables, 301, 299, (22, 9, 2, 0)),
     "within_across": (PrintedScores, 360, 296, (15, 9, 6, 2)),
-    "xprobe": (PrintedTables, 18, 18, (7, 13, 6, 3)),
+    "xprobe": (PrintedTables, 18, 18, (8, 12, 6, 3)),
 }
 
 

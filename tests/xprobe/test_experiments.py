@@ -5,7 +5,7 @@ import pytest
 from xlx.results import paths
 from xlx.text.trees import load_trees
 from xprobe import encoders, probing
-from xprobe_2_mapping import MappingStudy
+from xprobe_3_mapping import MappingStudy
 
 
 @pytest.fixture(scope="module")

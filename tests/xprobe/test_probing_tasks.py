@@ -19,14 +19,14 @@ from xlx.measures.sentence_tasks import (
     build,
     clauses,
     odd_words,
-    overlaps,
     sizes_of,
 )
 from xlx.text.files import letters
 from xlx.text.trees import Tree, Trees, read_trees
-from xprobe.probing import alike
+from xprobe.probing import alike, overlaps
 
-ANY = Rules(lengths=(1, 99))
+#: Depths in steps, words of any length.
+ANY = Rules(lengths=(1, 99), letters=1, leaf=0)
 
 
 def tree(text: str, name: str = "1", language: str = "en") -> Tree:
@@ -86,10 +86,22 @@ def chain(depth: int, n: int, word: str = "w") -> str:
 
 def test_sentlen_bins_the_number_of_tokens() -> None:
     made = labels_of("SentLen", *(flat(n) for n in (4, 5, 8, 9, 16, 17, 25, 26, 28, 29)))
-    assert made == ["", "5-8", "5-8", "9-12", "13-16", "17-20", "21-25", "26-28", "26-28", ""]
+    assert made == ["", "5-8", "5-8", "9-12", "13-16", "17-20", "25-28", "25-28", "25-28", ""]
     rules = Rules(length_edges=(1, 3, 4))
     two_tokens = "=im= in/ADP/0/root dem/DET/1/det a/X/1/dep"
     assert labels_of("SentLen", two_tokens, flat(3), flat(4), rules=rules) == ["1-2", "3-3", ""]
+
+
+def test_rules_are_those_of_the_release() -> None:
+    """Counted in its files: 5 to 28 tokens, depths 3 to 7 of which a leaf is 1, longer words."""
+    depths = labels_of("TreeDepth", *(chain(steps, 9) for steps in (1, 2, 6, 7)), rules=Rules())
+    assert depths == ["", "3", "7", ""]
+    verb = "a/VERB/0/root/Tense=Past"
+    sizes = [" ".join([verb, *(f"w{i}/X/1/dep" for i in range(1, n))]) for n in (4, 5, 28, 29)]
+    assert labels_of("Tense", *sizes, rules=Rules()) == ["", "Past", "Past", ""]
+    words = some(*[" ".join(["oak/X/0/root", f"{x}/X/1/dep", *["e/X/1/dep"] * 3])
+                   for x in ("elms", "pine", "fir")])  # fmt: skip
+    assert counts("WC", words, replace(Rules(), n_words=2, first_rank=0)) == {"elms": 1, "pine": 1}
 
 
 def test_wc_takes_sentences_with_exactly_one_of_the_words_exactly_once() -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from xlx.measures.sentence_tasks import PROBING_TASKS, overlaps
-from xprobe_2_mapping import RELEASED, read_released, read_senteval
+from xlx.measures.sentence_tasks import PROBING_TASKS
+from xprobe.probing import overlaps
+from xprobe_3_mapping import RELEASED, read_released, read_senteval
 
 LINES = """tr\tO\tAnna sleeps .
 tr\tI\tsleeps Anna .
@@ -48,10 +49,32 @@ def test_released_tasks_are_found_by_their_names_with_labels_in_their_order(tmp_
         read_released(tmp_path, "de")
 
 
+def test_the_release_of_xprobe_has_no_part_to_train_on(tmp_path: Path) -> None:
+    for i, stem in enumerate(RELEASED.values()):
+        lines = [f"Anna {stem} {n} .\t{n % 2}" for n in range(25)]
+        (tmp_path / stem).mkdir()
+        (tmp_path / stem / "va.txt").write_text("\n".join(lines), encoding="utf-8")
+        other = lines if stem == "tree_depth" else [f"He {line}" for line in lines[: 7 + i]]
+        (tmp_path / stem / "te.txt").write_text("\n".join(other), encoding="utf-8")
+    tasks = read_released(tmp_path, "en")
+    assert [task.name for task in tasks] == [x for x in PROBING_TASKS if x != "TreeDepth"]
+    assert [len(part) for part in tasks[0].parts().values()] == [22, 3, 7]
+    assert [len(task.test) for task in tasks[-2:]] == [14, 15]
+    assert tasks[0].validation.bases == ("va.txt:1", "va.txt:11", "va.txt:21")
+    assert tasks[0].test.tokens[0] == ("he", "anna", "sentence_length", "0", ".")
+    own = tmp_path / "tree_depth" / "tr.txt"
+    own.write_text("A b\t1\nC d\t0", encoding="utf-8")
+    tasks = read_released(tmp_path, "en")
+    assert [len(part) for part in tasks[2].parts().values()] == [2, 25, 25]
+    (tmp_path / "tree_depth" / "te.txt").write_text("A b 1", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"te\.txt, line 1: not sentence, label, parted by tabs"):
+        read_released(tmp_path, "en")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LINES + "tx\tO\tA\n", r"a.txt, line 9: not part, label and sentence"),
+        (LINES + "tx\tO\tA\n", r"a.txt, line 9: the part tx is none of tr"),
         (LINES.replace("va\tI\tA B", "va\tI"), r"a.txt, line 5: not part"),
         (LINES.replace("va\tI\tA B", "va\tI\t "), r"a.txt, line 5: not part"),
         (LINES.replace("va\t", "te\t"), r"a.txt has not the parts tr, va and te"),

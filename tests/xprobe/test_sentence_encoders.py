@@ -22,14 +22,12 @@ from xprobe.encoders import (
     Recipe,
     Sentences,
     Sizes,
-    Translations,
     align,
     alignment_loss,
     encode,
     encoder,
-    inference_accuracies,
+    inferences,
     nli_predictions,
-    retrieved,
     train_nli,
     trained,
     weights,
@@ -306,37 +304,23 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
     validation = questions(lookups["de"], 6, 2).loaded
     assert same(made, align(alone, *both, validation, max_epochs=1, **CALL))
     asked = questions(lookups["de"], 9, 3)
-    (accuracy,) = inference_accuracies([(german, asked)])
-    assert accuracy == reached(made, asked.loaded)
+    (said,) = inferences([(german, asked)])
+    assert np.mean(said == asked.labels) == reached(made, asked.loaded)
+    turned = replace(asked, exchanged=1)
+    premises, hypotheses, labels = turned.loaded
+    assert all(any(np.array_equal(x, y) for y in asked.loaded[0].ids) for x in premises.ids)
+    assert not any(map(np.array_equal, premises.ids, asked.loaded[0].ids))
+    assert all(map(np.array_equal, hypotheses.ids, asked.loaded[1].ids))
+    (other,) = inferences([(german, turned)])
+    assert np.mean(other == labels) == reached(made, turned.loaded)
 
     def fail(*_: object) -> None:
         raise AssertionError("done again")
 
     monkeypatch.setattr(word_spaces.Lookup, "__call__", fail)
     monkeypatch.setattr(ParallelText, "lines", property(fail))
-    assert inference_accuracies([(german, asked)]) == [accuracy]
+    np.testing.assert_array_equal(inferences([(german, asked)])[0], said)
     assert same(trained([recipes(lookups, tmp_path)[1]])[0], made)
-
-
-def test_translations_are_found_where_words_are_of_one_space(
-    tmp_path: Path, lookups: dict[str, Lookup]
-) -> None:
-    english, german, text = recipes(lookups, tmp_path)
-    both = lookups["en"], lookups["de"]
-    asked = Translations(text, *both, skip=5)
-    table = retrieved([(own, asked) for own in (None, english, german)])
-    assert table["n"].tolist() == [15] * 3
-    # the dictionary turns German words onto the English ones, and the lines are the same
-    assert table["found"].tolist()[:2] == [1, 1]
-    np.testing.assert_allclose(table["cosine"][:2], 1, atol=1e-5)
-    source, target = asked.loaded
-    x = encode("cnn-max", TINY, english.state(), source)
-    y = encode("cnn-max", TINY, german.state(), target)
-    cosines = y @ x.T / np.outer(np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1))
-    assert table["cosine"][2] == pytest.approx(np.diagonal(cosines).mean(), abs=1e-5)
-    assert table["found"][2] == (cosines.argmax(axis=1) == np.arange(15)).mean()
-    with pytest.raises(EncoderError, match="skip is 20, and there are 20 translations"):
-        _ = replace(asked, skip=20).loaded
 
 
 def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
@@ -360,18 +344,6 @@ def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str
     ]  # fmt: skip
     asks = {german.ask, *(encoders.mapped(**own | change).ask for change in changes)}
     assert len(asks) == 1 + len(changes)
-
-
-def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
-    lookups: dict[str, Lookup],
-) -> None:
-    (row,) = word_spaces.precision_of_maps([lookups["de"]], seed=0).to_dict("records")
-    assert row == {
-        "language": "de", "words": 30, "pairs": 30, "held_out": 3, "found": 1.0,
-        "origin": "muse.txt", "no_source": 0, "no_target": 0, "neither": 0,
-    }  # fmt: skip
-    np.testing.assert_allclose(lookups["en"](["w3"]), lookups["de"](["w3"]), atol=1e-3)
-    assert not lookups["de"](["never"]).any()
 
 
 def test_answers_are_apart_by_what_is_reached_and_a_fifth_of_what_is_said() -> None:

@@ -135,6 +135,10 @@ class Subject:
         embedded = states.embed_corpus(encoder, corpus, **self.options)
         return Reading(embedded.states, [embedded.cut[x] for x in corpus.languages], encoder.device)
 
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """Vectors of sentences of a language ``(n_layers, n, dim)``; each is read once."""
+        return states.embed(self.encoder(), texts, **self.options).states
+
 
 @dataclass(frozen=True)
 class BagOfSubwords(Subject):
@@ -162,6 +166,14 @@ class BagOfSubwords(Subject):
         """Counts, sparse."""
         counts = states.bag_of_subwords(self.encoder(), corpus, max_length=self.max_length)
         return Reading(counts, [0] * len(counts), dtype=torch.float64)
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """Counts folded into as many numbers as the model has: random ones for each subword."""
+        encoder = self.encoder()
+        counts = states.subword_counts(encoder, texts, self.max_length).tocsc()
+        there = np.flatnonzero(np.diff(counts.indptr))
+        drawn = [np.random.default_rng([0, i]).standard_normal(encoder.dim) for i in there]
+        return np.asarray(counts[:, there] @ np.array(drawn), dtype=np.float32)[None]
 
 
 @dataclass(frozen=True)
@@ -195,6 +207,10 @@ class FunctionSubject(Subject):
         vectors = {x: self.function(text, x)[None] for x, text in corpus.sentences.items()}
         return Reading(vectors, [0] * len(vectors), dtype=torch.float64)
 
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """One layer, called 0."""
+        return np.asarray(self.function(texts, language), dtype=np.float32)[None]
+
 
 @dataclass(frozen=True)
 class Length(FunctionSubject):
@@ -206,6 +222,10 @@ class Length(FunctionSubject):
     def vectors(self) -> dict[str, object]:
         """The text decides everything."""
         return {"of": self.name}
+
+    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+        """The number itself."""
+        return np.array([[[len(text)] for text in texts]], dtype=np.float32)
 
     def read(self, corpus: ParallelCorpus) -> Reading:
         """Points on a quarter of a circle, whose cosine falls with the distance in log length."""

@@ -14,7 +14,9 @@ SOMO      original, replaced                             with a word that can be
 Tense     Past, Pres                                     root verb of one of these tenses
 ========= ============================================== ===========================================
 
-The defaults of `Rules` are the paper's (section 4), where it gives them. Where it does not:
+The defaults of `Rules` are the paper's (section 4) and, where it gives none, those that its release
+shows (github.com/ltgoslo/xprobe, counted in seven languages; its SOMO alone has longer sentences).
+Where neither tells:
 
 * Tokens are counted, swapped and replaced as the text shows them (German *im* is one), in small
   letters, as a capital in the middle would give a swap away. Punctuation counts, and what closes
@@ -31,10 +33,11 @@ import hashlib
 import itertools
 import math
 import re
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,23 +70,27 @@ class Rules:
 
     Attributes
     ----------
-    lengths : fewest and most tokens of a sentence, in all tasks but SentLen (ours).
-    length_edges : of SentLen; six bins, those of SentEval, as the paper has six and no edges.
-    n_words, first_rank : WC's words (with a letter, without a digit) follow the so many most
-        frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did not take.
-    depths, depth_edges : classes of TreeDepth (steps from the root to the word farthest from it),
-        which come equally often within each bin of lengths. The paper gives neither.
+    lengths : fewest and most tokens of a sentence, in all tasks but SentLen.
+    length_edges : of the six bins of SentLen.
+    n_words, first_rank, letters : WC's words (of so many signs or more, without a digit) follow
+        the so many most frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did
+        not take.
+    depths, depth_edges, leaf : classes of TreeDepth, which come equally often within each bin of
+        lengths. A depth counts words from the root to the one farthest from it; a tree of one word
+        has ``leaf`` (0 counts steps).
     max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
     auxiliaries : a root without tense has that of its first auxiliary or copula that has one.
     own_subjects : in CoordInv, both verbs must have a subject of their own.
     """
 
-    lengths: tuple[int, int] = (5, 50)
-    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 26, 29)
+    lengths: tuple[int, int] = (5, 28)
+    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
     n_words: int = 1000
     first_rank: int = 2000
+    letters: int = 4
     depths: tuple[int, int] = (3, 7)
-    depth_edges: tuple[int, ...] = (9, 13, 17, 21, 25, 29, 33, 37, 41)
+    depth_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
+    leaf: int = 1
     max_log_difference: float = 1.0
     odd_tags: tuple[str, ...] = ("NOUN", "VERB")
     auxiliaries: bool = True
@@ -160,7 +167,8 @@ def _sent_len(pool: Pool, rules: Rules) -> Classed:
 
 def _word_content(pool: Pool, rules: Rules) -> Classed:
     counts = Counter(token for tokens in pool.tokens for token in tokens)
-    words = (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w)))
+    whole = (w for w in counts if len(w) >= rules.letters and _WORD.search(w))
+    words = (w for w in whole if not any(map(str.isdigit, w)))
     ranked = sorted(words, key=lambda word: (-counts[word], word))
     needed = rules.first_rank + rules.n_words
     if len(ranked) < needed:
@@ -179,7 +187,8 @@ def _tree_depth(pool: Pool, rules: Rules) -> Classed:
     low, high = rules.depths
     usable = []
     for i in pool.within(rules):
-        bin_, depth = _bin(len(pool.tokens[i]), rules.depth_edges), pool.trees[i].depth
+        bin_ = _bin(len(pool.tokens[i]), rules.depth_edges)
+        depth = pool.trees[i].depth + rules.leaf
         if bin_ >= 0 and low <= depth <= high:
             usable.append(Usable(i, depth - low, bin_))
     return tuple(map(str, range(low, high + 1))), usable
@@ -416,24 +425,6 @@ class ProbingTask:
         return digest.hexdigest()
 
 
-def overlaps(task: ProbingTask) -> dict[str, int]:
-    """How many distinct items two parts of a task share, summed over pairs of parts.
-
-    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
-    ``bases``.
-    """
-
-    def shared(items: Callable[[TaskPart], Iterable]) -> int:
-        sets = (set(items(part)) for part in task.parts().values())
-        return sum(len(one & other) for one, other in combinations(sets, 2))
-
-    return {
-        "sentences": shared(lambda part: part.keys),
-        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
-        "bases": shared(lambda part: part.bases),
-    }
-
-
 @dataclass(frozen=True)
 class Candidates:
     """The usable sentences of a task; those of a task that changes some have no class yet (0)."""
@@ -454,6 +445,11 @@ class Candidates:
         change = made(pool, rules)
         usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
         return cls(pool, classes, usable, change)
+
+    def only(self, kept: Callable[[str], bool]) -> "Candidates":
+        """Those alone whose base is kept."""
+        usable = [item for item in self.usable if kept(self.pool.bases[item.at])]
+        return replace(self, usable=usable)
 
     @property
     def cells(self) -> dict[tuple[int, int], list[int]]:
@@ -508,8 +504,11 @@ def build(
     return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
 
 
-def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: int) -> ProbingTask:
-    """A task of what is usable."""
+def drawn(
+    name: str, candidates: Candidates, sizes: Sequence[int], seed: int,
+    test: Candidates | None = None,
+) -> ProbingTask:  # fmt: skip
+    """A task of what is usable; its test part of other candidates of the same pool, if given."""
     n_classes, pool = len(candidates.classes), candidates.pool
     per_class = [size // n_classes for size in sizes]
     if min(per_class) < 1:
@@ -517,7 +516,8 @@ def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: 
             f"{name}: parts of {', '.join(map(str, sizes))} sentences; each needs one or more of "
             f"its {n_classes} classes"
         )
-    there, needed = sum(candidates.capacity.values()), sum(per_class)
+    shared = 3 if test is None else 2
+    there, needed = sum(candidates.capacity.values()), sum(per_class[:shared])
     if there < needed:
         said = f"{there} sentences of each class can be had, and {needed} are needed"
         if candidates.change:
@@ -528,12 +528,51 @@ def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: 
         )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
+    drawn_parts = draw(name, candidates, per_class[:shared], rng)
+    if test is not None:
+        drawn_parts += draw(name, test, per_class[2:], rng)
     parts = {}
-    for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True):
+    for part, examples in zip(TASK_PARTS, drawn_parts, strict=True):
         at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
         bases = tuple(pool.bases[i] for i in at)
         parts[part] = TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
     return ProbingTask(name, pool.language, candidates.classes, **parts)
+
+
+def parallel_tasks(
+    trees: Mapping[str, Sequence[Trees]], names: Sequence[str] = PROBING_TASKS, *,
+    source: str = "pud", folds: int = 2, most: int = 1200, seed: int = 0,
+    rules: Rules | None = None,
+) -> dict[str, list[ProbingTask]]:  # fmt: skip
+    """Tasks that are tested on the same sentences in all languages, and trained on no such one.
+
+    ``trees`` are of several sources a language, of which ``source`` is parallel: translations have
+    one id. Its sentences are in ``folds``, by their ids; a task is tested on one of them, and
+    trained and stopped (5 to 1) on all else, ``most`` sentences at most. So a probe of one language
+    may be read in another without having seen a translation. Each fold is a draw. WC, whose words
+    are of a language, has draws of all its sentences instead, as of `build`.
+
+    Languages differ in how much they have; what cannot have two examples of each class in each part
+    is left out.
+    """
+    tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
+    for code, name in itertools.product(trees, names):
+        candidates = Candidates.of(name, trees[code], rules or Rules())
+        for fold in range(folds):
+
+            def tested(base: str, fold: int = fold) -> bool:
+                parallel = base.startswith(f"{source}:")
+                return parallel and zlib.crc32(base.encode()) % folds == fold
+
+            train, test = candidates.only(lambda x: not tested(x)), candidates.only(tested)
+            total, least = min(most, train.largest), 12 * len(candidates.classes)
+            sizes = [total - total // 6, total // 6, test.largest]
+            if name == "WC":
+                total, test = min(most, candidates.largest), None
+                train, sizes = candidates, sizes_of(max(total, 7), (4, 1, 2))
+            if total >= least and sizes[2] >= 2 * len(candidates.classes):
+                tasks[code].append(drawn(name, train, sizes, seed + fold, test))
+    return tasks
 
 
 #: A sentence of a part: position in the pool, class, tokens.

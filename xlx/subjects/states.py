@@ -356,19 +356,25 @@ def bag_of_subwords(
 
     By language ``(n_sentences, vocabulary)``, cut at ``max_length`` as the model's input is.
     """
-    limit = encoder.limit(max_length)
-    bags = {}
     for language, sentences in corpus.sentences.items():
         check_strings(sentences, f"language {language!r} of {corpus.name!r}")
-        columns, _ = tokenise(
-            encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
-        )
-        subwords = _of_text(columns)
-        rows = np.repeat(np.arange(len(subwords)), list(map(len, subwords)))
-        ids = np.fromiter(chain.from_iterable(subwords), dtype=np.int64)
-        shape = (len(subwords), len(encoder.tokenizer))
-        bags[language] = sparse.coo_array((np.ones(len(rows)), (rows, ids)), shape).tocsr()
-    return bags
+    counts = {x: subword_counts(encoder, y, max_length) for x, y in corpus.sentences.items()}
+    return counts
+
+
+def subword_counts(
+    encoder: Encoder, sentences: Sequence[str], max_length: int | None = None
+) -> sparse.csr_array:
+    """Counts of each sentence's subwords (the first ``max_length``): ``(n, vocabulary)``."""
+    limit = encoder.limit(max_length)
+    columns, _ = tokenise(
+        encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
+    )
+    subwords = _of_text(columns)
+    rows = np.repeat(np.arange(len(subwords)), list(map(len, subwords)))
+    ids = np.fromiter(chain.from_iterable(subwords), dtype=np.int64)
+    shape = (len(subwords), len(encoder.tokenizer))
+    return sparse.coo_array((np.ones(len(rows)), (rows, ids)), shape).tocsr()
 
 
 def pooled_states(

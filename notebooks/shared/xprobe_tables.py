@@ -125,28 +125,6 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     return table.assign(above=share_interval(right, n)[0] > guess, above_all=among > guess)
 
 
-def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """How much better each task is answered than in English, over the other languages.
-
-    A language's gain is the mean over encoders of its accuracy less the English one. The interval
-    is Student's over the gains of languages, which stand for other languages: with few of them, and
-    of one family mostly, it is wide and still too hopeful; it is missing where there is one.
-
-    A row per task, in the order of the table: ``task``, ``gain`` (mean over languages, in
-    accuracy), ``low``, ``high``, ``n`` (languages), and ``better`` (languages with a gain above 0).
-    ValueError as `relative_accuracies`.
-    """
-    ratios = relative_accuracies(table)
-    ratios["gain"] = ratios["accuracy"] - ratios["reference"]
-    by_language = ratios.groupby(["task", "language"], sort=False)["gain"].mean()
-    own = by_language.groupby("task", sort=False)
-    n, mean = own.size(), own.mean()
-    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / np.sqrt(n)
-    columns = {"gain": mean, "low": mean - half, "high": mean + half, "n": n}
-    better = own.agg(lambda gain: (gain > 0).sum()).astype(int)
-    return pd.DataFrame(columns | {"better": better}).reset_index()
-
-
 def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Correlation:
     """Rank correlation of a few encoders, with all that so few points allow to say.
 
@@ -257,3 +235,43 @@ def encoder_distances(table: pd.DataFrame) -> pd.DataFrame:
     cells = table.pivot(index="encoder", columns=["language", "task"], values="accuracy").loc[names]
     apart = cells.to_numpy()[:, None] - cells.to_numpy()[None]
     return pd.DataFrame(np.sqrt((apart**2).mean(axis=-1)), index=names, columns=names)
+
+
+# --- of `probe_sentences` -------------------------------------------------------------------------
+
+#: What names a cell: a subject, a task, the language trained in and read in, a layer.
+CELL = ["subject", "task", "source", "target", "layer"]
+
+
+def named_subjects(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of `probe_sentences` with ``subject``: the model, "before training" at step 0."""
+    step = table["checkpoint"].where(table.groupby("model")["checkpoint"].transform("max") > 0, 1)
+    known = table["model"].where(step > 0, table["model"] + ", untrained")
+    return table.assign(subject=known.str.replace("@untrained", ", untrained"))
+
+
+def cell_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds and draws, with Wilson's 95 % interval over the test sentences of all draws.
+
+    ``table`` as of `named_subjects`. A row a cell (`CELL`): ``accuracy``, ``low``, ``high``,
+    ``n_test``, ``chance`` (classes come equally often), ``control_accuracy``, ``compression``.
+    """
+    right = table.assign(right=table["accuracy"] * table["n_test"], chance=1 / table["classes"])
+    by_draw = right.groupby([*CELL, "draw"], sort=False)[
+        ["right", "n_test", "chance", "control_accuracy", "compression"]
+    ].mean()
+    groups = by_draw.groupby(CELL, sort=False)
+    cells = groups[["right", "n_test"]].sum()
+    cells = cells.join(groups[["chance", "control_accuracy", "compression"]].mean()).reset_index()
+    bounds = share_interval(cells["right"].to_numpy(), cells["n_test"].to_numpy())
+    return cells.assign(accuracy=cells["right"] / cells["n_test"], low=bounds[0], high=bounds[1])
+
+
+def over_languages(cells: pd.DataFrame, by: Sequence[str] = ("subject", "task", "layer")):
+    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these."""
+    columns = ["accuracy", "chance", "control_accuracy", "compression"]
+    groups = cells.groupby(list(by), sort=False)
+    means, n, spread = groups[columns].mean(), groups.size(), groups["accuracy"].std(ddof=1)
+    half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * spread / np.sqrt(n)
+    ends = {"low": means["accuracy"] - half, "high": means["accuracy"] + half}
+    return means.assign(**ends, n=n).reset_index()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from shared import xprobe_tables as summaries
 from tests.tables import of
-from xprobe import summaries
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -58,7 +58,6 @@ def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
             lambda: summaries.relative_accuracies(lacking("en")),
             "en has no accuracy of cnn-max on WC",
         ),
-        (lambda: summaries.gains(lacking("en")), "en has no accuracy of cnn-max on WC"),
         (
             lambda: summaries.above_guessing(table().assign(guess=np.nan, n=9)),
             "guess is missing in 36 of 36 rows",
@@ -106,25 +105,6 @@ def test_rounding_widens_a_ratio() -> None:
     )
     assert found.loc["hi", "least"] == 0
     assert found.loc["hi", "most"] == pytest.approx(0.005 / 0.495)
-
-
-def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
-    cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
-    cells = cells[~((cells["language"] == "hi") & (cells["encoder"] == "cnn-max"))]
-    gains, english = summaries.gains(cells), of(cells, language="en")
-    assert gains["task"].tolist() == list(TASKS)
-    for row in gains.itertuples():
-        own = []
-        for language in ("tr", "fr-UN", "hi"):  # of which one has fewer encoders
-            differences = [
-                cell.accuracy - of(english, encoder=cell.encoder, task=row.task)["accuracy"].item()
-                for cell in of(cells, language=language, task=row.task).itertuples()
-            ]
-            own.append(sum(differences) / len(differences))
-        interval = stats.ttest_1samp(own, 0).confidence_interval(0.95)
-        assert row.gain == pytest.approx(sum(own) / 3)
-        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
-        assert (row.n, row.better) == (3, sum(gain > 0 for gain in own))
 
 
 def test_a_difference_counts_beyond_rounding_and_luck() -> None:

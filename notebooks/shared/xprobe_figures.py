@@ -47,7 +47,7 @@ def accuracies(table: pd.DataFrame) -> Figure:
 def correlations(table: pd.DataFrame) -> Figure:
     """Rank correlation of probing and a downstream task, a row a language (Figure 3).
 
-    ``table`` is as of `summaries.rank_correlations`. A cell has ρ and below it the interval; it is
+    ``table`` is as of `xprobe_tables`. A cell has ρ and below it the interval; it is
     framed where the interval does not contain 0, as chance alone makes it do in 1 of 20 cells. A
     missing ρ (one side is the same for all encoders) stays grey.
     """
@@ -72,7 +72,7 @@ def correlations(table: pd.DataFrame) -> Figure:
 def relative(table: pd.DataFrame) -> Figure:
     """Accuracy over that in English, a map an encoder (Figure 4).
 
-    ``table`` is as of `summaries.relative_accuracies`. White is 1, parity; purple is better than
+    ``table`` is as of `xprobe_tables`. White is 1, parity; purple is better than
     English, orange worse; the colours end at 0.5 and 1.5. A ratio that is missing or infinite
     (nothing is right in English) stays grey, and so does word content (WC), of which some per cent
     are right: its ratios say nothing.

@@ -1,0 +1,140 @@
+"""What the layers of Transformers hold of a sentence, and whether a probe reads it abroad."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shared.xprobe_tables import CELL, over_languages
+from xlx.experiment.scoring import subject_scores
+from xlx.measures import statistics
+from xlx.plots.primitives import curves, heatmap
+from xlx.plots.style import GUESSING, HIGH, language_label, look, looks, styled
+from xlx.subjects.identity import Name
+from xlx.text.parallel import ParallelCorpus
+
+
+def best_layers(means: pd.DataFrame) -> pd.DataFrame:
+    """Of `over_languages` each subject's layer with the highest accuracy on a task."""
+    return means.loc[means.groupby(["task", "subject"], sort=False)["accuracy"].idxmax()]
+
+
+def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
+    """A subject less another one on each task and language, each at its best layer of the task.
+
+    Best is highest on average over languages. ``difference`` with ``low`` and ``high`` (95 %, of
+    two independent tests: too wide, as the sentences are the same) and ``apart``: whether the two
+    intervals of the cells leave each other out, 1 above, -1 below, 0 not.
+    """
+    own = cells[cells["source"] == cells["target"]]
+    best = best_layers(over_languages(own))[["subject", "task", "layer"]]
+    keys, parts = ["task", "source"], []
+    for name in (subject, other):
+        at = own.merge(best[best["subject"] == name], on=["subject", "task", "layer"])
+        parts.append(at.set_index(keys)[["layer", "accuracy", "low", "high", "n_test"]])
+    both = parts[0].join(parts[1], rsuffix="_other").reset_index()
+    p, q = both["accuracy"], both["accuracy_other"]
+    half = statistics.half_width(np.sqrt((p * (1 - p) + q * (1 - q)) / both["n_test"]))
+    above = (both["low"] > both["high_other"]).astype(int)
+    apart = above - (both["high"] < both["low_other"])
+    ends = {"difference": p - q, "low": p - q - half, "high": p - q + half}
+    return both.assign(**ends, apart=apart).drop(columns=["low_other", "high_other"])
+
+
+def null_share(table: pd.DataFrame) -> dict[str, float]:
+    """How often two probes that differ in their seed alone are within the interval of a difference.
+
+    ``pairs`` of neighbouring seeds, and the share ``within`` the 95 % interval that a difference of
+    two independent tests has. The tests are the same, so it should be above 0.95.
+    """
+    keys = [*CELL, "draw"]
+    wide = table.pivot(index=[*keys, "n_test"], columns="seed", values="accuracy")
+    one, other = wide.to_numpy()[:, :-1], wide.to_numpy()[:, 1:]
+    n = wide.index.get_level_values("n_test").to_numpy()[:, None]
+    mean = (one + other) / 2
+    reach = statistics.half_width(np.sqrt(2 * mean * (1 - mean) / n))
+    within = np.abs(one - other) <= reach + 1e-12
+    return {"pairs": within.size, "within": float(within.mean())}
+
+
+def crossings(
+    cells: pd.DataFrame, subjects: dict[str, Name], text: ParallelCorpus, measures: Sequence[str],
+    tasks: Sequence[str], **options: object,
+) -> pd.DataFrame:  # fmt: skip
+    """What one probe reads abroad beside the scores of the same layer, a row a pair of languages.
+
+    ``subject``, ``layer``, ``language_1``, ``language_2``; ``crossing``: points above chance, mean
+    over ``tasks`` and both directions, in [0, 1]; a column a measure, of ``text``.
+    """
+    abroad = cells[(cells["source"] != cells["target"]) & cells["task"].isin(list(tasks))]
+    both = np.sort(abroad[["source", "target"]].to_numpy(), axis=1)
+    abroad = abroad.assign(language_1=both[:, 0], language_2=both[:, 1])
+    keys = ["subject", "layer", "language_1", "language_2"]
+    above = abroad.assign(crossing=abroad["accuracy"] - abroad["chance"])
+    crossing = above.groupby(keys, sort=False)["crossing"].mean().reset_index()
+    tables = []
+    for name, model in subjects.items():
+        (scores,) = subject_scores([model], text, measures, **options)
+        table = scores.table()
+        pairs = np.sort(table[["language_1", "language_2"]].to_numpy(), axis=1)
+        table = table.assign(language_1=pairs[:, 0], language_2=pairs[:, 1], subject=name)
+        tables.append(table.pivot_table("score", keys, "task"))
+    return crossing.merge(pd.concat(tables).reset_index(), on=keys)
+
+
+def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Correlation of crossing with each measure over layers: pairs' own means are taken off first.
+
+    The interval is over languages (`statistics.correlation`). A row a subject and measure.
+    """
+    of_pair = crossing.groupby(["subject", "language_1", "language_2"])
+    columns = ["crossing", *measures]
+    moved = crossing.assign(**{x: crossing[x] - of_pair[x].transform("mean") for x in columns})
+    tables = [
+        statistics.correlations(moved, ["subject"], measure, "crossing").assign(measure=measure)
+        for measure in measures
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _looks(names: Sequence[str]) -> dict[str, dict[str, object]]:
+    """A model's own look; untrained ones are hollow, the bag is grey."""
+    known = {}
+    for name in names:
+        base = name.removesuffix(", untrained")
+        own = dict(looks([base])[base]) if base[:2] != "a " else look("0.35", "x")
+        known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
+    return known
+
+
+@styled
+def by_layer(means: pd.DataFrame, names: Sequence[str]) -> Figure:
+    """Accuracy by layer, a panel a task: a line a subject, chance dotted (`over_languages`)."""
+    on = curves(
+        means, x="layer", value="accuracy", series="subject", panel="task", scale=100, columns=3,
+        looks=_looks(names), sharey=False, height=1.6,
+    )  # fmt: skip
+    for axes, (_, part) in zip(on.axes.values(), means.groupby("task", sort=False), strict=True):
+        axes.axhline(100 * part["chance"].iloc[0], **GUESSING)
+    return on.done("layer (0: embeddings)", "accuracy (%)")
+
+
+@styled
+def matrix(cells: pd.DataFrame, layer: int) -> Figure:
+    """Points above chance of probes trained in one language (rows) and read in another, by task."""
+    shown = cells[cells["layer"] == layer]
+    shown = shown.assign(above=100 * (shown["accuracy"] - shown["chance"]))
+    on = heatmap(
+        shown, row="source", column="target", value="above", panel="task", columns=3, cmap=HIGH,
+        names=language_label, bar="points above chance", written=lambda value: f"{value:.0f}",
+    )  # fmt: skip
+    return on.done("read in", "trained in")
+
+
+def counted_apart(compared: pd.DataFrame) -> pd.DataFrame:
+    """Of `against`, a row a task: languages where a subject is ``above``, ``below``, and ``n``."""
+    by_task = compared.groupby("task", sort=False)["apart"]
+    columns = {"above": by_task.agg(lambda x: (x > 0).sum()), "n": by_task.size()}
+    columns |= {"below": by_task.agg(lambda x: (x < 0).sum())}
+    return pd.DataFrame(columns).reset_index()

@@ -1,0 +1,407 @@
+"""Encoders mapped across languages, and the probing tasks that SentEval has released."""
+
+import filecmp
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from xlx.measures.sentence_tasks import ProbingTask, TaskPart
+from xlx.plots.primitives import lanes
+from xlx.plots.style import BLUE, look, styled
+from xlx.results import paths
+from xlx.text import labelled
+from xlx.text.examples import Examples
+from xlx.text.files import decode
+from xlx.text.languages import lowered
+from xprobe import encoders, probing
+from xprobe.encoders import Inference, Question, Recipe, Sizes
+from xprobe.probing import Subject
+from xprobe.word_spaces import Lookup, ParallelText, Words
+
+#: Names of the tasks' files in SentEval.
+RELEASED: dict[str, str] = {
+    "SentLen": "sentence_length",
+    "WC": "word_content",
+    "TreeDepth": "tree_depth",
+    "BiShift": "bigram_shift",
+    "SubjNum": "subj_number",
+    "ObjNum": "obj_number",
+    "CoordInv": "coordination_inversion",
+    "SOMO": "odd_man_out",
+    "Tense": "past_present",
+}
+_PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
+
+
+def _lines(path: Path, *what: str) -> Iterator[list[str]]:
+    """The cells of each line of a file, and its name and number; ValueError for another line."""
+    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != len(what) or not all(cells):
+            raise ValueError(f"{path}, line {number}: not {', '.join(what)}, parted by tabs")
+        yield [*cells, f"{path.name}:{number}"]
+
+
+def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
+    """A probing task as SentEval or X-Probe has released it, in small letters, split at spaces.
+
+    ``path`` is a file of SentEval, lines ``part<TAB>label<TAB>sentence`` of the parts ``tr``,
+    ``va`` and ``te``; or a folder of X-Probe with ``va.txt`` and ``te.txt``, ``sentence<TAB>label``
+    a line. Its ``tr.txt`` is not released: without it, all of ``va`` but each tenth line trains.
+    Classes are the labels in order, numbers by value; a base is the file and line, as what a
+    sentence was made from is not said.
+
+    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), for
+    a part without sentences, a single class.
+    """
+    path = Path(path)
+    rows: dict[str, list[Sequence[str]]] = {part: [] for part in _PUBLIC_PARTS}
+    if path.is_dir():
+        for part in ("te", "va", *["tr"] * (path / "tr.txt").is_file()):
+            rows[part] = [*_lines(path / f"{part}.txt", "sentence", "label")]
+        if not (path / "tr.txt").is_file():
+            own = rows["va"]
+            rows |= {"tr": [x for i, x in enumerate(own) if i % 10], "va": own[::10]}
+    else:
+        for part, label, sentence, place in _lines(path, "part", "label", "sentence"):
+            if part not in rows:
+                where = place.replace(":", ", line ")
+                raise ValueError(f"{where}: the part {part} is none of {', '.join(rows)}")
+            rows[part].append((sentence, label, place))
+    labels = {label for part in rows.values() for _, label, _ in part}
+    if len(labels) < 2 or not all(rows.values()):
+        raise ValueError(f"{path} has not the parts tr, va and te, with two labels or more")
+    numbers = all(re.fullmatch(r"-?[0-9]+", own) for own in labels)
+    classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
+    parts = {}
+    for short, part in _PUBLIC_PARTS.items():
+        sentences, own, bases = zip(*rows[short], strict=True)
+        tokens = tuple(tuple(lowered(x, language).split()) for x in sentences)
+        parts[part] = TaskPart(tokens, np.array([classes[x] for x in own], np.int64), bases)
+    return ProbingTask(name, language, tuple(classes), **parts)
+
+
+def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
+    """The released tasks of a language: a folder with a file, or a folder, of `RELEASED` for each.
+
+    X-Probe's TreeDepth has one file twice, as ``va`` and ``te``. Such a task cannot be trained
+    without ``tr.txt`` on anything but its test, so it is left out.
+    """
+    folder, tasks = Path(folder), []
+    for name, stem in RELEASED.items():
+        path = folder / stem if (folder / stem).is_dir() else folder / f"{stem}.txt"
+        te, va, tr = (path / f"{part}.txt" for part in ("te", "va", "tr"))
+        if path.is_file() or tr.is_file() or not filecmp.cmp(te, va, shallow=False):
+            tasks.append(read_senteval(path, name, language))
+    return tasks
+
+
+@dataclass(frozen=True, eq=False)
+class MappingStudy:
+    """Encoders of English, mapped to ``languages``; paths are below the repository.
+
+    Attributes
+    ----------
+    encoders : of `encoders.ENCODERS`; ``sizes`` of theirs, as `Sizes` has them.
+    word_vectors, dictionaries : language → file; others are counted, and those that are shipped.
+    parallel : name in tables → source or folder of translations.
+    first, second : language → the corpus to map by (of ``parallel``), and another one to map by as
+        well.
+    n_parallel, longest : translations of a corpus, and words of a translation, at most.
+    nli_train, nli_path : English pairs to learn from, and the folder of public files, if any.
+    epochs, map_epochs, lam : of inference and of mapping, at most; λ of the alignment loss.
+    training : ``batch_size``, ``learning_rate`` and ``seed`` of both.
+    """
+
+    languages: Sequence[str]
+    encoders: Sequence[str]
+    sizes: Mapping[str, Any] | None = None
+    word_vectors: Mapping[str, str] = field(default_factory=dict)
+    dictionaries: Mapping[str, str] = field(default_factory=dict)
+    parallel: Mapping[str, str] = field(default_factory=lambda: {"NTREX": "ntrex"})
+    first: Mapping[str, str] = field(default_factory=dict)
+    second: Mapping[str, str] = field(default_factory=dict)
+    n_parallel: int = 1000
+    longest: int = 40
+    nli_train: str = "xnli-dev"
+    nli_path: str | None = None
+    epochs: int = 5
+    map_epochs: int = 4
+    lam: float = 0.25
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def codes(self) -> list[str]:
+        """English and the languages."""
+        return ["en", *self.languages]
+
+    @cached_property
+    def size(self) -> Sizes:
+        """Of the encoders; small ones where none are given."""
+        return encoders.MINI if self.sizes is None else Sizes(**self.sizes)
+
+    # --- words ------------------------------------------------------------------------------------
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """Name of a corpus → source of the text, or folder."""
+        folders = {name: paths.ROOT / source for name, source in self.parallel.items()}
+        return {
+            name: str(folders[name]) if folders[name].is_dir() else source
+            for name, source in self.parallel.items()
+        }
+
+    @cached_property
+    def lookups(self) -> dict[str, Lookup]:
+        """Words of each language in the space of the English ones."""
+        files = {code: paths.ROOT / file for code, file in self.word_vectors.items()}
+        words = {code: Words(code, files.get(code), self.size.words) for code in self.codes}
+        others = {x: Lookup(words[x], words["en"], self.dictionary(x)) for x in self.languages}
+        return {"en": Lookup(words["en"])} | others
+
+    def dictionary(self, code: str) -> Path:
+        """A file of words of a language and of English that translate one another."""
+        if own := self.dictionaries.get(code):
+            return paths.ROOT / own
+        return paths.DATA / "dictionaries" / f"{code}-en.txt"
+
+    # --- encoders ---------------------------------------------------------------------------------
+
+    def _pairs(self, code: str, part: str, **options: Any) -> Examples:
+        if self.nli_path:
+            options["path"] = paths.ROOT / self.nli_path
+        return labelled.load_labelled("NLI", code, part, **options)
+
+    @cached_property
+    def learnt(self) -> Inference:
+        """English pairs to learn from: those of shipped ones that no language is stopped by."""
+        pairs = self._pairs("en", "train", source=self.nli_train)
+        if self.nli_path is None:
+            apart = set(self._pairs("en", "train").ids)
+            pairs = pairs.at([i for i, name in enumerate(pairs.ids) if name not in apart])
+        return Inference((pairs,), self.lookups["en"])
+
+    @cached_property
+    def held_out(self) -> dict[str, Inference]:
+        """By language: pairs that training is stopped by."""
+        parts = ["validation"] if self.nli_path else ["validation", "train"]
+        return {
+            code: Inference(tuple(self._pairs(code, part) for part in parts), self.lookups[code])
+            for code in self.codes
+        }
+
+    @cached_property
+    def asked(self) -> dict[str, Inference]:
+        """By language: pairs that encoders are tested on."""
+        return {x: Inference((self._pairs(x, "test"),), self.lookups[x]) for x in self.codes}
+
+    @cached_property
+    def english(self) -> dict[str, Recipe]:
+        """By encoder: that of English."""
+        options = {"epochs": self.epochs, **self.training}
+        data = self.learnt, self.held_out["en"]
+        return {x: encoders.inferred(x, self.size, *data, **options) for x in self.encoders}
+
+    @cached_property
+    def settings(self) -> dict[str, tuple[str, str]]:
+        """Name in tables → language and corpus it is mapped by; English is mapped to itself."""
+        usual = next(iter(self.parallel))
+        settings = {"en": ("en", self.first.get(self.languages[0], usual))}
+        settings |= {code: (code, self.first.get(code, usual)) for code in self.languages}
+        second = {x: corpus for x, corpus in self.second.items() if x in self.languages}
+        return settings | {f"{x}-{corpus}": (x, corpus) for x, corpus in second.items()}
+
+    @cached_property
+    def translations(self) -> dict[str, ParallelText]:
+        """By setting: the translations it is mapped by."""
+        kept = {"limit": self.n_parallel, "longest": self.longest, "most": self.n_parallel}
+        return {
+            setting: ParallelText(
+                "en", self.languages[0] if code == "en" else code, (self.sources[corpus],), **kept
+            )
+            for setting, (code, corpus) in self.settings.items()
+        }
+
+    @cached_property
+    def mapped(self) -> dict[tuple[str, str], Recipe]:
+        """By encoder and setting: the mapped encoder."""
+        return {
+            (name, setting): self._mapped(name, code, self.translations[setting], self.map_epochs)
+            for setting, (code, _) in self.settings.items()
+            for name in self.encoders
+        }
+
+    def _mapped(self, name: str, code: str, lines: ParallelText, epochs: int) -> Recipe:
+        words = self.lookups["en"], None if code == "en" else self.lookups[code]
+        options = {"lam": self.lam, "max_epochs": epochs, **self.training}
+        return encoders.mapped(self.english[name], lines, *words, self.held_out[code], **options)
+
+    def inference(self, exchanged: Sequence[int] = ()) -> dict[tuple[str, str, str], np.ndarray]:
+        """Which test pairs of inference are answered right, bool ``(n,)``, in all the same order.
+
+        By condition, encoder and language or setting: "English", "mapped" (also to English), "not
+        mapped" (the English encoder, reading another language's words), and "premises exchanged"
+        of English, shares over the draws of the seeds ``exchanged``.
+        """
+        asks: dict[tuple[str, str, str], list[Question]] = {}
+        for name in self.encoders:
+            known, own = encoders.ENCODER_NAMES[name], self.english[name]
+            for code, pairs in self.asked.items():
+                plain = "English" if code == "en" else "not mapped"
+                asks[plain, known, code] = [(own, pairs)]
+                if code == "en" and exchanged:
+                    draws = [(own, replace(pairs, exchanged=seed)) for seed in exchanged]
+                    asks["premises exchanged", known, code] = draws
+            for setting, (code, _) in self.settings.items():
+                made = self.mapped[name, setting], self.asked[code]
+                asks["mapped", known, shown_setting(setting)] = [made]
+        flat = [question for draws in asks.values() for question in draws]
+        said = iter(encoders.inferences(flat))
+        return {
+            key: np.mean([next(said) == pairs.labels for _, pairs in draws], axis=0)
+            for key, draws in asks.items()
+        }
+
+    def hypotheses_alone(self) -> np.ndarray:
+        """Which English test pairs a bag of words of the hypothesis alone is right about."""
+        known, asked = self.learnt, self.asked["en"]
+        texts = [[x for part in own.parts for x in part.second] for own in (known, asked)]
+        model = make_pipeline(CountVectorizer(binary=True), LogisticRegression(max_iter=500))
+        return model.fit(texts[0], known.labels).predict(texts[1]) == asked.labels
+
+    # --- what is probed ---------------------------------------------------------------------------
+
+    def trained_subjects(self) -> list[Subject]:
+        """English encoders, and each mapped one in its setting."""
+        asked = []
+        for name in self.encoders:
+            asked.append(self.subject(name, "en"))
+            for setting, (code, _) in self.settings.items():
+                own, shown = self.mapped[name, setting], shown_setting(setting)
+                asked.append(probing.of_encoder(own, self.lookups[code], shown, "mapped"))
+        return asked
+
+    def subject(self, name: str, language: str) -> Subject:
+        """An English encoder before the tasks that go by a name."""
+        return probing.of_encoder(self.english[name], self.lookups["en"], language, "trained")
+
+
+def shown_setting(setting: str) -> str:
+    """A setting of mapped encoders as tables call it: English before mapping is "en"."""
+    return "en-mapped" if setting == "en" else setting
+
+
+# --- differences, paired --------------------------------------------------------------------------
+
+
+def paired(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
+    """The mean of one list of answers less that of another, paired by test item.
+
+    Arrays ``(n,)`` of 0 and 1 (or shares), the same items in the same order in all: an item's
+    difference is its mean over the lists. ``difference``, ``low`` and ``high`` (Student, 95 %, over
+    items), in points.
+    """
+    return _in_points(np.mean(one, axis=0) - np.mean(other, axis=0))
+
+
+def _in_points(differences: np.ndarray) -> dict[str, float]:
+    n, mean = len(differences), differences.mean()
+    half = stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
+    ends = {"difference": mean, "low": mean - half, "high": mean + half}
+    return {name: 100 * float(x) for name, x in ends.items()}
+
+
+def matched_gains(
+    cells: pd.DataFrame, groups: Mapping[str, Sequence[str]], tasks: Sequence[str]
+) -> pd.DataFrame:
+    """What mapped encoders gain over English, less what untrained ones of the same kind gain.
+
+    ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
+    test sentences, so what is easy in a language is in both. A row a task and group: ``mapped`` and
+    ``untrained`` (mean gains in points over encoders and languages), ``English to English``,
+    ``difference`` with ``low`` and ``high`` (Student, 95 %, over languages; ``points`` as text) and
+    ``n`` languages.
+    The English side is common to all languages, and not in the interval.
+    """
+    rows = []
+    for task, (group, names) in itertools.product(tasks, groups.items()):
+        own = cells[(cells["task"] == task) & cells["encoder"].isin(list(names))]
+        means = own.groupby(["condition", "language"])["accuracy"].mean().unstack("condition")
+        languages = means["untrained"].dropna().index.drop("en")
+        mapped = (means.loc[languages, "mapped"] - means.loc["en", "trained"]).to_numpy()
+        untrained = (means["untrained"][languages] - means.loc["en", "untrained"]).to_numpy()
+        home = means["mapped"].get("en-mapped", np.nan) - means.loc["en", "trained"]
+        columns = {"mapped": mapped.mean(), "untrained": untrained.mean()}
+        columns |= {"English to English": home}
+        row = {name: 100 * own for name, own in columns.items()}
+        of = _in_points(mapped - untrained)
+        row |= of | {"points": told_points(of), "n": len(languages)}
+        rows.append({"task": task, "encoders": group} | row)
+    return pd.DataFrame(rows)
+
+
+def told_points(row: Mapping[str, float]) -> str:
+    """A difference in points with its interval: "-1.3 (-3.0 to 0.4)"."""
+    return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+
+
+Answers = Mapping[tuple[str, str, str], np.ndarray]
+
+
+def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
+    """Two conditions of `MappingStudy.inference`, paired by test item, where both have a language.
+
+    A row an encoder and one for the mean of all: ``encoder``, both accuracies in per cent, and
+    `paired`, with ``points``, as `told_points` has it.
+    """
+    keys = [key for key in answers if key[0] == one and (other, *key[1:]) in answers]
+    groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}
+    rows = []
+    for encoder, own in (groups | {"mean": keys}).items():
+        both = [[answers[key] for key in own], [answers[other, *key[1:]] for key in own]]
+        shares = {x: 100 * np.mean(y) for x, y in zip((one, other), both, strict=True)}
+        of = paired(*both)
+        rows.append({"encoder": encoder} | shares | of | {"points": told_points(of)})
+    return pd.DataFrame(rows)
+
+
+#: The conditions of the main figure: a gain is over English in the base condition.
+_GAINS = {
+    "mapped": ("mapped", "trained"), "untrained": ("untrained", "untrained"),
+    "mean of words": ("not trained", "not trained"),
+}  # fmt: skip
+
+
+@styled
+def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
+    """Gain over English, a panel a task: a dot a language, mean over encoders of a condition."""
+    means = cells.groupby(["condition", "task", "language"])["accuracy"].mean()
+    rows = []
+    for task, (name, (condition, base)) in itertools.product(tasks, _GAINS.items()):
+        own = means[condition, task]
+        for code in own.index.drop(["en", "en-mapped"], errors="ignore"):
+            gain = own[code] - means[base, task, "en"]
+            rows.append({"task": task, "condition": name, "language": code, "gain": gain})
+        if "en-mapped" in own:
+            home = own["en-mapped"] - means[base, task, "en"]
+            rows.append({"task": task, "condition": "English to English", "gain": home})
+    table = pd.DataFrame(rows).assign(series="a language")
+    on = lanes(
+        table, item="condition", value="gain", series="series", panel="task", scale=100, lane=0.2,
+        looks={"a language": look(BLUE, "o")}, spread=0.3, low="", width=2.4,
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.axvline(0, color="0.5", linewidth=0.8)
+    return on.done("gain over English (points)")

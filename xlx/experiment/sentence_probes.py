@@ -1,0 +1,244 @@
+"""X-Probe's tasks asked of all layers of any subject, in each language and across languages.
+
+A subject (`scoring.Subject`: a model, its untrained twin, a checkpoint, a bag of its subwords, any
+function) reads every sentence once. A probe of each layer is trained on a task in one language and
+read in all. Beside its accuracy stand that on a control task (Hewitt and Liang 2019) and the length
+of the online code of its labels (Voita and Titov 2020).
+
+    tasks = sentence_tasks.parallel_tasks({"en": [load_trees("en"), load_trees("en", "pud")]})
+    probe_sentences(["mini-xlmr", BagOfSubwords("mini-xlmr")], tasks)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from xlx.experiment.scoring import Subject, as_subject
+from xlx.measures import probes
+from xlx.measures.sentence_tasks import TASK_PARTS, ProbingTask, TaskPart
+from xlx.results import checks, ledger, work
+from xlx.subjects.identity import Name
+from xlx.text.languages import joined_words
+
+#: Bytes of states that probes are trained on in one go: tasks together train faster than alone.
+_MEMORY = 2**27
+
+
+@dataclass(frozen=True)
+class ProbedTask:
+    """A draw of a task in the language that probes are trained in, and the tests they are read on.
+
+    ``tests``: by language, that of training first.
+    """
+
+    task: ProbingTask
+    draw: int
+    tests: Mapping[str, TaskPart]
+    hashes: Sequence[Sequence[str]]  # of the tests: language, and that of its whole task
+
+    @property
+    def texts(self) -> dict[str, list[tuple[str, ...]]]:
+        """By language the sentences that are read."""
+        own = [tokens for part in self.task.parts().values() for tokens in part.tokens]
+        read = {code: [*part.tokens] for code, part in self.tests.items()}
+        return read | {self.task.language: own}
+
+
+def probed_tasks(
+    tasks: Mapping[str, Sequence[ProbingTask]], *, across: bool = False
+) -> list[ProbedTask]:
+    """The tasks of all languages; ``across``: with tests of the others that have the classes."""
+    known: dict[tuple[str, int, str], ProbingTask] = {}
+    for code, own in tasks.items():
+        counts: Counter[str] = Counter()
+        for task in own:
+            known[task.name, counts[task.name], code] = task
+            counts[task.name] += 1
+    hashes = {key: task.text_hash() for key, task in known.items()}
+    cells = []
+    for (name, draw, code), task in known.items():
+        others = [x for x in tasks if x != code and (name, draw, x) in known] if across else []
+        alike = [x for x in others if known[name, draw, x].classes == task.classes]
+        tests = {x: known[name, draw, x].test for x in (code, *alike)}
+        cells.append(ProbedTask(task, draw, tests, [[x, hashes[name, draw, x]] for x in tests]))
+    return sorted(cells, key=lambda cell: len(cell.task.classes))
+
+
+def probe_sentences(
+    subjects: Sequence[Subject | Name], tasks: Mapping[str, Sequence[ProbingTask]], *,
+    across: bool = False, seeds: Sequence[int] = (0, 1, 2),
+    reading: Mapping[str, object] | None = None, **options: Any,
+) -> pd.DataFrame:  # fmt: skip
+    """Probes of every layer of some subjects on tasks, by language (`parallel_tasks`).
+
+    ``across``: a probe is read in the other languages, too. ``reading`` (``pooling``,
+    ``max_length``) is of models that are named; ``seeds`` and ``options`` are fields of
+    `probes.Fitting`: linear probes where ``hidden`` is not given, and ``order`` draws the control
+    labels. A subject and task is an entry of the ledger; sentences are read for all that miss.
+
+    Returns a row per subject, task, draw (from 0), language trained in and read in, layer and seed:
+    ``model``, ``checkpoint``, ``task``, ``draw``, ``source``, ``target``, ``layer``, ``seed``,
+    ``classes``, ``n_train``, ``n_test``, ``accuracy`` in [0, 1]; where both languages are one also
+    ``control_accuracy``, ``selectivity`` (accuracy less that), ``bits`` of the training labels and
+    ``compression`` (log2 of the classes a label, over the bits), else NaN. ValueError as
+    `states.embed` and `probes.fit`; for no task.
+    """
+    several = [as_subject(x, reading) for x in checks.several(subjects, "subjects", once=True)]
+    cells = checks.several(probed_tasks(tasks, across=across), "tasks", once=True)
+    fitting = {"hidden": None, "order": 0, "seeds": [*seeds]} | options
+    abouts = [
+        subject.vectors | {"trained": cell.task.language, "tests": cell.hashes, "probe": fitting}
+        for subject in several
+        for cell in cells
+    ]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        for number, positions in groupby(missing, lambda position: position // len(cells)):
+            positions = list(positions)
+            own = [cells[position % len(cells)] for position in positions]
+            yield positions, (several[number], own, fitting)
+
+    absent = [i for i in range(len(abouts)) if not several[i // len(cells)].here]
+    values = work.results(
+        SENTENCE_PROBES, abouts, calls, what="sentence probes", uncomputable=absent
+    )
+    tables = []
+    for i, value in enumerate(values):
+        if value is not None:
+            label = several[i // len(cells)].label
+            tables.append(_table(value, cells[i % len(cells)], fitting, label))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _table(
+    value: ledger.Value, cell: ProbedTask, fitting: Mapping[str, Any], label: tuple[str, int]
+) -> pd.DataFrame:
+    """A value as rows."""
+    target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
+    n_test, n_train, classes = value["n_test"], len(cell.task.train), len(cell.task.classes)
+    table = pd.DataFrame({
+        "model": label[0], "checkpoint": label[1], "task": cell.task.name, "draw": cell.draw,
+        "source": cell.task.language, "target": np.array([*cell.tests])[target], "layer": layer,
+        "seed": np.array(fitting["seeds"])[seed], "classes": classes, "n_train": n_train,
+        "n_test": n_test[target], "accuracy": value["right"].ravel() / n_test[target],
+    })  # fmt: skip
+    for name in ("control_accuracy", "bits"):
+        beside = np.full(value["right"].shape, np.nan)
+        beside[0] = value[name]
+        table[name] = beside.ravel()
+    table["selectivity"] = table["accuracy"] - table["control_accuracy"]
+    return table.assign(compression=n_train * np.log2(classes) / table["bits"])
+
+
+def _sentence_probes(
+    subject: Subject, cells: Sequence[ProbedTask], fitting: Mapping[str, Any]
+) -> Iterator[dict[str, np.ndarray]]:
+    """A value for each task: ``right``, test sentences ``(n_targets, n_layers, n_seeds)``, of
+    ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``.
+    """
+    places: dict[str, dict[tuple[str, ...], int]] = {}
+    for code, texts in (item for cell in cells for item in cell.texts.items()):
+        of = places.setdefault(code, {})
+        for tokens in texts:
+            of.setdefault(tokens, len(of))
+    states = {}
+    for code, of in places.items():
+        states[code] = subject.sentences([joined_words(x, code) for x in of], code)
+        if states[code].shape[1] != len(of):
+            raise ValueError(f"{len(of)} sentences gave {states[code].shape[1]} vectors")
+
+    def vectors(code: str, part: TaskPart) -> np.ndarray:
+        return states[code][:, [places[code][tokens] for tokens in part.tokens]]
+
+    for portion in _portions(cells, states):
+        yield from _probed(portion, vectors, fitting)
+
+
+def _portions(
+    cells: Sequence[ProbedTask], states: Mapping[str, np.ndarray]
+) -> Iterator[list[ProbedTask]]:
+    """Tasks of as many classes that stand together, as many at once as fit into `_MEMORY`."""
+    portion: list[ProbedTask] = []
+    used = 0
+    for cell in cells:
+        n_layers, _, dim = states[cell.task.language].shape
+        need = 4 * n_layers * dim * len(cell.task.train)
+        other = portion and len(portion[0].task.classes) != len(cell.task.classes)
+        if portion and (other or used + need > _MEMORY):
+            yield portion
+            portion, used = [], 0
+        portion.append(cell)
+        used += need
+    yield portion
+
+
+def _probed(
+    cells: Sequence[ProbedTask], vectors: Callable[[str, TaskPart], np.ndarray],
+    fitting: Mapping[str, Any],
+) -> Iterator[dict[str, np.ndarray]]:  # fmt: skip
+    tasks, n = [cell.task for cell in cells], len(cells[0].task.classes)
+    dealt = [dealt_labels(task, fitting["order"]) for task in tasks]
+    splits, control = [], []
+    for name in TASK_PARTS:
+        parts = [getattr(task, name) for task in tasks]
+        own = [vectors(x.language, part) for x, part in zip(tasks, parts, strict=True)]
+        splits.append(probes.stacked(own, [part.labels for part in parts]))
+        control.append(probes.stacked(own, [labels[name] for labels in dealt]))
+    fitted = probes.fit(*splits[:2], n, **fitting)
+    learned = probes.fit(*control[:2], n, **fitting).predict(control[2].states)
+    on_control = probes.accuracy(learned, control[2].labels).astype(np.float32)
+    bits = probes.code_length(*splits[:2], n, **fitting)[0].astype(np.float32)
+    n_layers = len(bits) // len(cells)
+    for i, cell in enumerate(cells):
+        groups = range(i * n_layers, (i + 1) * n_layers)
+        own, right = fitted.take(groups), []
+        for code, part in cell.tests.items():
+            right.append((own.predict(vectors(code, part)) == part.labels).sum(axis=-1))
+        yield {
+            "right": np.array(right, dtype=np.int32),
+            "n_test": np.array([len(part) for part in cell.tests.values()]),
+            "control_accuracy": on_control[groups],
+            "bits": bits[groups],
+        }
+
+
+def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
+    """The labels of the control task, by part: one for each first word, dealt out evenly.
+
+    Words are taken from the most frequent to the least, of equals in random order; each is given
+    the label that has come least often until then.
+    """
+    firsts = {name: [tokens[0] for tokens in part.tokens] for name, part in task.parts().items()}
+    counts = Counter(word for own in firsts.values() for word in own)
+    words = np.random.default_rng(seed).permutation(sorted(counts))
+    dealt, of = np.zeros(len(task.classes), dtype=np.int64), {}
+    for word in sorted(words.tolist(), key=lambda word: -counts[word]):
+        of[word] = int(dealt.argmin())
+        dealt[of[word]] += counts[word]
+    return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
+
+
+def _probes_apart(stored: ledger.Value, computed: ledger.Value) -> float:
+    """The largest difference of mean accuracies, or a third of the share that bits differ by."""
+    if not np.array_equal(stored["n_test"], computed["n_test"]):
+        return np.inf
+    both = stored, computed
+    n = stored["n_test"][:, None]
+    right, control = (
+        [x[name].mean(axis=-1, dtype=np.float64) for x in both]
+        for name in ("right", "control_accuracy")
+    )
+    bits = np.abs(stored["bits"].mean(axis=-1) / computed["bits"].mean(axis=-1) - 1)
+    apart = [np.abs((right[0] - right[1]) / n), np.abs(control[0] - control[1]), bits / 3]
+    return max(float(x.max()) for x in apart)
+
+
+SENTENCE_PROBES = work.Kind(
+    "sentence-probes", _sentence_probes, version=1, tolerance=0.03, difference=_probes_apart,
+    shared_seconds=30.0,
+)  # fmt: skip
