@@ -94,7 +94,6 @@ SMALL: dict[str, dict[str, Any]] = {
         "languages": ["en", "de", "es", "fr"],
         "tasks": ["SentLen", "Tense"],
         "most": 60,
-        "models": 1,
         "crossing_tasks": ["SentLen", "Tense"],
         "n_sentences": 12,
         "probe_seeds": [0, 1],
