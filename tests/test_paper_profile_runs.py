@@ -67,6 +67,10 @@ _MAPPED = {
     "learning_rate": 0.03, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
     "n_parallel": 40, "exchanged": [1],
 }  # fmt: skip
+_CROSSED = {
+    "languages": ["en", "de", "es", "fr"], "tasks": ["SentLen", "Tense"], "most": 60,
+    "crossing_tasks": ["SentLen", "Tense"], "n_sentences": 12, "probe_seeds": [0, 1],
+}  # fmt: skip
 #: Sizes at which a notebook ends in seconds; all else is the profile's.
 SMALL: dict[str, dict[str, Any]] = {
     "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2, "n_resamples": 20},
@@ -94,15 +98,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mixing-4-controls": _MIXED | {"max_length": 96, "stride": 16},
     "mixing-6-pairs": _MIXED | _OF_PAIRS,
     "xprobe-1-tasks": _PARSED,
-    "xprobe-2-transformers": {
-        "languages": ["en", "de", "es", "fr"],
-        "tasks": ["SentLen", "Tense"],
-        "most": 60,
-        "models": 1,
-        "crossing_tasks": ["SentLen", "Tense"],
-        "n_sentences": 12,
-        "probe_seeds": [0, 1],
-    },
+    "xprobe-2-transformers": _CROSSED,
     "xprobe-3-mapping": _PARSED | _MAPPED,
     "report": {"languages": FEW, "n_sentences": 12, "quick": True, "references": ["none"]},
 }

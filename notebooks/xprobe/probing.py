@@ -1,8 +1,7 @@
-"""What X-Probe's probes are put to: anything that turns sentences of one language into vectors.
+"""X-Probe's small encoders before its tasks, and tasks of one size in several languages.
 
-One of the six encoders of `xprobe.encoders` by its recipe, the mean of word vectors, a layer of a
-Transformer, a function of one's own; and, for comparison, the number of tokens alone and a bag of
-words.
+One of the six encoders of `xprobe.encoders` by its recipe, or the mean of word vectors. What reads
+Transformers, or any function of sentences, is `xlx.experiment.sentence_probes`.
 """
 
 import zlib
