@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 
 from shared.shown import in_points
 from xlx.experiment.abx_scores import MATCHED, history
-from xlx.experiment.averages import averaged_scores
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
@@ -343,8 +342,9 @@ def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) ->
     """
     states = [state for name in series for state in history(name)]
     measured = subject_scores(states, text, COURSES, pooling="mean", max_length=None)
-    table = rows_of(averaged_scores(measured, COURSES, by=["language"]), language=source)
-    wide = table.pivot(index=["model", "checkpoint"], columns="task", values="score")
+    table = pd.concat(of.table() for of in measured)
+    table = table[(table["language_1"] == source) | (table["language_2"] == source)]
+    wide = table.groupby(["model", "checkpoint", "task"], sort=False)["score"].mean().unstack()
     wide.index.names = ["model", "step"]
     return wide[list(COURSES)].assign(**{SCHEDULE: wide.index.get_level_values("step")})
 
@@ -394,11 +394,13 @@ def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def told_course(table: pd.DataFrame) -> str:
     """What `course_correlations` says of the plan, in two sentences."""
     best = table.drop(index=SCHEDULE)["r"].abs().idxmax()
-    row, step = table.loc[best], table.loc[SCHEDULE]
+    row, step, form = table.loc[best], table.loc[SCHEDULE], table.loc["LD"]
+    luck = f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < 0.001"
     return (
         f"**Along pretraining.** Of {', '.join(COURSES)}, {best} goes best with IGAP: r = "
-        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), p = {row['p']:.3f}. The training "
-        f"step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}."
+        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}. The training step has "
+        f"{step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The plan expected "
+        f"nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to {form['high']:.2f})."
     )
 
 
@@ -427,5 +429,7 @@ def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
     rows = wide.melt(["model", "step"], var_name="measure")
     on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,
                 width=2.7, sharey=False, low="", even=True)  # fmt: skip
+    for axes in on.axes.values():
+        axes.tick_params(axis="x", rotation=60)
     on.titles(str)
     return on.done("pretraining step", "")
