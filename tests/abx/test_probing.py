@@ -100,7 +100,7 @@ def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, la
 
 
 def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: loading.Encoder) -> None:
-    table = run("monolingual", replace(POS, path=local), list(SIZES))
+    table = run("monolingual", replace(POS, path=local), list(SIZES), control=True)
     assert len(table) == 3 * 7 * 2
     assert table[["model", "task"]].drop_duplicates().values.tolist() == [["mini-xlmr", "POS"]]
     assert table["checkpoint"].eq(encoder.step).all()
@@ -112,6 +112,7 @@ def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: loading.E
                  for split in labelled.SPLITS}  # fmt: skip
         seen = seen_by(encoder, parts)
         test_states, test_labels, _ = seen["test"]
+        controls = probes.control_labels([own[2] for own in seen.values()], seen["train"][1], 17, 0)
         commonest = np.bincount(seen["train"][1], minlength=17).argmax()
         for layer, seed in ((0, 0), (6, 3)):
             row = rows.loc[(code, layer, seed)]
@@ -124,6 +125,10 @@ def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: loading.E
             assert row["epoch"] == probe.epochs[0, 0]
             assert row["validation_loss"] == pytest.approx(probe.validation_loss[0, 0], rel=1e-4)
             assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(test_labels))
+            control = alone(seen, layer, seed, 17, controls)
+            right = share_right(control, test_states, controls[2], layer)
+            assert row["control_accuracy"] == pytest.approx(right, abs=1.5 / len(test_labels))
+    assert (table["selectivity"] == table["accuracy"] - table["control_accuracy"]).all()
     assert table["accuracy"].nunique() > 20  # the rows are not copies of each other
 
 
@@ -154,7 +159,7 @@ def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: loading.E
 def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading.Encoder) -> None:
     for form in words.FORMS:
         setup = replace(NLI, form=form, max_length=40)
-        table = run("monolingual", setup, ["en", "zh"])
+        table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
         rows = table.set_index(["language", "layer"])
         for code in ("en", "zh"):
             parts = splits_of(setup, code)
@@ -170,6 +175,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
             assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(labels))
             assert (row["n_train"], row["n_test"]) == (24, 30)
             assert row["n_lost"] == n_cut
+            assert row["uniform_bits"] == pytest.approx(24 * np.log2(3))
         assert form == "concatenated" or table["n_lost"].gt(0).all()  # the maximum was reached
 
 
@@ -387,7 +393,7 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
         {"max_length": 30}, {"hidden": 4}, {"seeds": (1,)},
     ]  # fmt: skip
     calls = [(replace(setup, **change), {}) for change in changes]
-    more = [{"entities": True}]
+    more = [{"control": True}, {"online": True}, {"entities": True}]
     calls += [(setup, options) for options in [*more, {"name": history("mini-xlmr")[0]}]]
     for other, options in calls:
         with pytest.raises(AssertionError, match="computed again"):
@@ -396,18 +402,19 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
 
 def test_results_are_apart_by_their_accuracies(local: Path) -> None:
     setup = replace(POS, path=local, seeds=(0, 1))
-    options = {"entity_layers": []}
+    options = {"control": True, "online": True, "entity_layers": []}
     asked = "mini-xlmr", ["de"], setup
     (table,) = probing.PROBES.compute("words", *asked, options)
     (arrays,) = probing.PROBES.compute("transfer", *asked, {"targets": ["de"]})
     assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
     for column, change, apart in (
-        ("accuracy", 0.1, 0.05), ("epoch", 3, 0),
+        ("accuracy", 0.1, 0.05), ("control_accuracy", -0.1, 0.05), ("epoch", 3, 0),
         ("validation_loss", 1.0, 0), ("n_test", 1, np.inf), ("majority", 0.1, np.inf),
     ):  # fmt: skip
         other = table.copy()
         other.loc[0, column] += change  # of one seed of two
         assert probing._apart(table, other) == pytest.approx(apart)
+    assert probing._apart(table, table.assign(bits=table["bits"] * 1.2)) == pytest.approx(0.2)
     assert probing._apart(table, table.iloc[:-1]) == np.inf
     other = arrays | {"right": arrays["right"] + np.array([0, 4])}
     assert probing._apart(arrays, other) == pytest.approx(2 / arrays["n_test"][0])

@@ -186,6 +186,24 @@ def test_padding_anywhere_with_anything_makes_no_difference(
 # --- what a score means ---------------------------------------------------------------------------
 
 
+def test_control_labels_belong_to_types_and_follow_the_distribution() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(6000)]
+    train, test = list(rng.permutation(words + words[:500])), [*words[:40], "new", "newer"]
+    labels = rng.choice(4, p=[0.5, 0.3, 0.2, 0.0], size=1000)
+    one, other = probes.control_labels([train, test], labels, 4, seed=1)
+    assert len(one) == len(train)
+    label_of = dict(zip(train, one, strict=True))
+    assert all(label_of[word] == label for word, label in zip(train, one, strict=True))
+    assert [label_of[word] for word in words[:40]] == other[:40].tolist()
+    shares = np.bincount(list(label_of.values()), minlength=4) / 6000
+    np.testing.assert_allclose(shares, np.bincount(labels, minlength=4) / 1000, atol=0.02)
+    assert shares[3] == 0
+    # The test split does not change what training gets; the seed does.
+    assert np.array_equal(probes.control_labels([train], labels, 4, seed=1)[0], one)
+    assert not np.array_equal(probes.control_labels([train], labels, 4, seed=2)[0], one)
+
+
 # --- the online code ------------------------------------------------------------------------------
 
 

@@ -116,7 +116,7 @@ class ProbeInput:
 
     states: np.ndarray  # float32, (n_layers + 1, n, dim)
     labels: np.ndarray  # (n,), indices into ``labelled.LABELS[task]``
-    types: tuple[str, ...]  # word; number of the pair
+    types: tuple[str, ...]  # word, to which a control task gives one label; number of the pair
     places: list[tuple[int, int]]  # sentence and number of the word; of pairs none
     n_lost: int  # words behind the maximum length or without a subword; pairs that were cut
 
@@ -244,13 +244,16 @@ def monolingual(
     setup: ProbeSetup,
     codes: Sequence[str] | None = None,
     *,
+    control: bool = False,
+    online: bool = False,
     entities: bool = False,
 ) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
-    of the task; ``entities``: of NER, also the F1 of whole entities, where a word that has no state
-    counts as no part of one.
+    of the task; ``control``, ``online``: also the control task and the online code of
+    `probes.evaluate_probes`; ``entities``: of NER, also the F1 of whole entities, where a word that
+    has no state counts as no part of one.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
@@ -261,8 +264,7 @@ def monolingual(
     codes = _languages(codes, setup, "mono", entities)
     names = _listed(names)
     layers = loading.configuration(names[-1]).num_hidden_layers + 1 if entities else 0
-    # what stored results were asked with
-    options = {"control": False, "online": False, "entity_layers": list(range(layers))}
+    options = {"control": control, "online": online, "entity_layers": list(range(layers))}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
     ]
@@ -443,9 +445,13 @@ def _probes(
     n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
-        splits = [_stacked([own[split] for own in embedded.values()]) for split in labelled.SPLITS]
+        stacks = [_stacked([own[split] for own in embedded.values()]) for split in labelled.SPLITS]
+        splits = [split for split, _ in stacks]
+        types = [types for _, types in stacks] if options["control"] else None
         fitted = probes.fit(*splits[:2], n, **of_probes)
-        rows = probes.evaluate_probes(*splits, n, fitted=fitted, **of_probes)
+        rows = probes.evaluate_probes(
+            *splits, n, types=types, online=options["online"], fitted=fitted, **of_probes
+        )
         rows.insert(0, "layer", rows["group"] % depth)
         number = rows.pop("group") // depth
         for place, (code, inputs) in enumerate(embedded.items()):
@@ -482,7 +488,7 @@ def _transfers(
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, _LEARNT):
         sources = list(embedded.values())
-        splits = [_stacked([part[split] for part in sources]) for split in _LEARNT]
+        splits = [_stacked([part[split] for part in sources])[0] for split in _LEARNT]
         fitted = probes.fit(*splits, n, **of_probes)
         for number, source in enumerate(sources):
             probe = fitted.take(range(number * depth, (number + 1) * depth))
@@ -546,7 +552,7 @@ def _topics(
 
 
 def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
-    """The largest difference of an accuracy, the mean over seeds.
+    """The largest difference of an accuracy, the mean over seeds, or of a code's length.
 
     Infinite where other examples were counted. Single probes differ by more: one may stop an epoch
     earlier on another processor.
@@ -567,8 +573,11 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
         return np.inf
     by = [name for name in ("layer", "centred") if name in stored]
     means = [x.groupby(by).mean(numeric_only=True) for x in both]
-    scores = [name for name in ("accuracy", "f1") if name in stored]
-    return float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
+    scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
+    largest = float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
+    if "bits" in stored:
+        largest = max(largest, float((means[1]["bits"] / means[0]["bits"] - 1).abs().max()))
+    return largest
 
 
 PROBES = work.Kind("probes", _computed, version=1, tolerance=0.02, difference=_apart)
@@ -599,6 +608,13 @@ def _portions(
         }
 
 
-def _stacked(embedded: Sequence[ProbeInput]) -> probes.Split:
-    """All layers of all languages as groups, language by language."""
-    return probes.stacked([own.states for own in embedded], [own.labels for own in embedded])
+def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
+    """All layers of all languages as groups, language by language, and the types of the examples.
+
+    Languages with fewer examples are filled up: label -1.
+    """
+    split = probes.stacked([own.states for own in embedded], [own.labels for own in embedded])
+    types = np.full((len(embedded), len(embedded[0].states), split.labels.shape[1]), "", object)
+    for row, part in enumerate(embedded):
+        types[row, :, : len(part.labels)] = part.types
+    return split, types.reshape(split.labels.shape)

@@ -5,9 +5,10 @@ layers of 36 languages with 6 seeds make 1,512), small and alike, so all train a
 matrices. Again, a stack gives the same bits on a CPU; other stacks agree to rounding in float32.
 
 An accuracy says little by itself. `evaluate_probes` puts beside it what the commonest label gives,
-`code_length` how many bits it takes to send the labels to somebody who has the states (the online
-code of Blier and Ollivier 2018, used for probes by Voita and Titov 2020): few if a short, simple
-rule holds from few examples on. Labels at random: `sentence_probes`.
+what a probe of the same size learns of random labels (the control of Hewitt and Liang 2019; the
+difference is the selectivity), and how many bits it takes to send the labels to somebody who has
+the states (the online code of Blier and Ollivier 2018, used for probes by Voita and Titov 2020):
+few if a short, simple rule holds from few examples on.
 
 Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
 for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere and with any states.
@@ -485,6 +486,27 @@ def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) ->
     return right / (np.broadcast_to(test_labels, (len(right), test_labels.shape[1])) >= 0).sum(1)
 
 
+def control_labels(
+    types: Sequence[Sequence[str]], labels: ArrayLike, n_classes: int, seed: int
+) -> list[np.ndarray]:
+    """Labels of the control task of Hewitt and Liang (2019): each word type has a random one.
+
+    Whatever a probe learns of them it has memorised: of a word that the training split does not
+    have, the label cannot be known. For a task about sentences pass the sentences: none comes
+    twice, so the control should be at chance, and the selectivity is what is above it.
+
+    ``types`` are the words of one or several splits, each of the result int64 ``(n,)``; a type has
+    the same label in all. Labels are drawn like ``labels``, those of the training split, in the
+    order of first appearance, so that a split more does not change those before.
+    """
+    labels = np.asarray(labels)
+    shares = np.bincount(labels[labels >= 0], minlength=n_classes)
+    codes, _ = pd.factorize(np.concatenate([np.asarray(split, dtype=object) for split in types]))
+    ends = np.cumsum(shares) / shares.sum()
+    drawn = np.searchsorted(ends, np.random.default_rng(seed).random(codes.max() + 1), "right")
+    return np.split(drawn[codes], np.cumsum([len(split) for split in types])[:-1])
+
+
 def code_length(
     train: Split, validation: Split, n_classes: int, **options: object
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -548,17 +570,30 @@ def evaluate_probes(
     test: Split,
     n_classes: int,
     *,
+    types: Sequence[ArrayLike] | None = None,
+    online: bool = False,
     fitted: Probes | None = None,
     **options: object,
 ) -> pd.DataFrame:
-    """Train probes, score them on the test split, and give what the commonest label has.
+    """Train probes, score them on the test split, and give what the score is to be held against.
 
-    ``fitted`` is what `fit` made of these splits with these options, if it was called already.
-    ``options`` are the fields of `Fitting`: hidden, seeds, learning_rate ...
+    Parameters
+    ----------
+    types : sequence of three arrays, optional
+        Words (of a task about sentences these) of the three splits, shaped as the labels, for the
+        control task (`control_labels`, drawn by ``order``), which is learned with the same seeds.
+    online : bool
+        Also the online code of the training labels (`code_length`).
+    fitted : Probes, optional
+        What `fit` made of these splits with these options, if it was called already.
+    options
+        The fields of `Fitting`: hidden, seeds, learning_rate ...
 
     Returns one row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
-    ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; accuracies in [0, 1].
-    ValueError as `fit`, for each of the splits.
+    ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
+    ``control_accuracy`` and ``selectivity`` (accuracy - control accuracy); with `online` also
+    ``bits``, ``uniform_bits`` and ``compression`` (uniform / online; 1 where the states say
+    nothing). Accuracies are in [0, 1]. ValueError as `fit`, for each of the splits.
     """
     splits = checked(train, validation, test, n_classes=n_classes)
     training, held_out, tested = splits
@@ -575,7 +610,35 @@ def evaluate_probes(
         "accuracy": accuracy(probes.predict(test.states), tested.labels),
         "majority": majority(training.labels, tested.labels, n_classes)[:, None],
     }
+    if types is not None:
+        control = _control_task(splits, types, n_classes, how.order)
+        learned = fitted_probes(*control[:2], n_classes, how)
+        reached = accuracy(learned.predict(test.states), control[2].labels)
+        columns["control_accuracy"] = reached
+        columns["selectivity"] = columns["accuracy"] - reached
+    if online:
+        columns["bits"], uniform = code_length(train, validation, n_classes, **options)
+        columns["uniform_bits"] = uniform[:, None]
+        columns["compression"] = uniform[:, None] / columns["bits"]
     shape = probes.epochs.shape
     return pd.DataFrame(
         {name: np.broadcast_to(column, shape).ravel() for name, column in columns.items()}
     )
+
+
+def _control_task(
+    splits: Sequence[CheckedSplit], types: Sequence[ArrayLike], n_classes: int, seed: int
+) -> list[CheckedSplit]:
+    """The splits with control labels in place of their own."""
+    drawn = [split.labels.copy() for split in splits]
+    words = [
+        np.broadcast_to(np.asarray(names, dtype=object), labels.shape)
+        for names, labels in zip(types, drawn, strict=True)
+    ]
+    for group in range(len(drawn[0])):
+        there = [labels[group] >= 0 for labels in drawn]
+        types_of_group = [names[group][kept] for names, kept in zip(words, there, strict=True)]
+        control = control_labels(types_of_group, drawn[0][group], n_classes, seed)
+        for labels, kept, new in zip(drawn, there, control, strict=True):
+            labels[group, kept] = new
+    return [replace(split, labels=labels) for split, labels in zip(splits, drawn, strict=True)]
