@@ -91,7 +91,8 @@ SMALL: dict[str, dict[str, Any]] = {
         "epochs": 16,
     },
     "igap-3-models": _TUNED | {"languages": FEW},
-    "igap-4-directions": _TUNED | {"languages": FEW, "sources": FEW, "corpus": "flores200-100"},
+    "igap-4-directions": _TUNED
+    | {"languages": FEW, "sources": FEW, "corpus": "flores200-100", "ratios": [0.0, 1.0]},
     "mixing-1-nli": _MIXED | {"floor_seeds": [1]},
     "mixing-2-paraphrase": _MIXED | {"n_sentences": 90, "n_untrained": 90},
     "mixing-3-qa": _MIXED | {"max_length": 96, "stride": 16, "max_distance": 64},
