@@ -33,8 +33,8 @@ def corpus() -> ParallelCorpus:
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("report") / "of-two"
-    options = ["--languages", ",".join(LANGUAGES), "--sentences", str(N), "--reference", "none"]
-    options.append("--no-notebook")
+    options = ["--languages", ",".join(LANGUAGES), "--sentences", str(N), "--no-notebook"]
+    options += ["--reference", "mini-infoxlm"]
     given = ["report", "mini-infoxlm", "mini-llama", *options, "--out", str(folder)]
     assert command.main(given) == 0
     files = sorted((folder / "tables").glob("*.parquet"))

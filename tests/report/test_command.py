@@ -14,7 +14,8 @@ from huggingface_hub import ModelCard
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
 from xlx.experiment.abx_scores import MATCHED
-from xlx.report import command
+from xlx.experiment.scoring import BAG, LENGTH_ALONE, Subject, subject_scores
+from xlx.report import command, options
 from xlx.report.inputs import (
     QUICK_LANGUAGES,
     quick_languages,
@@ -41,7 +42,7 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
             continue
         if answer["table"] == "retrieval":  # the mean over pairs has an interval of its own
             own = written.tables["layers"]
-        values = {"coverage": "mu", "references": "difference", "printed": "here"}
+        values = {"coverage": "mu", "references": "difference"}
         value = values.get(answer["table"], "score")
         ends = own[[value, "low", "high"]].itertuples(index=False, name=None)
         assert (answer["value"], answer["low"], answer["high"]) in set(ends)
@@ -80,6 +81,8 @@ def test_a_second_run_computes_nothing(
         assert said["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
         assert said["models"]["own"]["vector"] == "cls of tokens"
     first = (tmp_path / "out" / "tables" / "layers.csv").read_bytes()
+    references = pd.read_parquet(tmp_path / "out" / "tables" / "references.parquet")
+    assert set(references["reference"]) == {BAG, LENGTH_ALONE}  # and no untrained one
 
     def unwanted(*_: object) -> None:
         raise AssertionError("a model reads what it has read")
@@ -120,6 +123,24 @@ def test_the_pooling_is_that_of_the_folder_or_kind(tmp_path: Path) -> None:
     assert reported_model(tiny.save(tmp_path / "decoder", "gpt2")).pooling == "weighted_mean"
 
 
+def test_a_model_is_read_as_the_options_say(tmp_path: Path) -> None:
+    folder, out = tiny.save(tmp_path / "own"), tmp_path / "out"
+    given = ["report", str(folder), *SMALL, "--pooling", "last", "--special-tokens"]
+    assert command.main([*given, "--token-budget", "200", "--out", str(out)]) == 0
+    said = json.loads((out / "report.json").read_text())
+    assert said["models"]["own"]["vector"] == "last of tokens, special ones too, as asked"
+    text, _ = reported_text("wmt24pp", ["en", "de"], 12)
+    options = {"pooling": "last", "special_tokens": True}
+    (scored,) = subject_scores([Subject(str(folder), options | {"max_length": None})], text, ["LD"])
+    layers = pd.read_parquet(out / "tables" / "layers.parquet").query("space == 'raw'")
+    found = layers.query("task == 'LD'").set_index("layer")["score"]
+    expected = scored.table().groupby("layer")["score"].mean()
+    assert found.to_dict() == pytest.approx(expected.to_dict())
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<strong>own: layer " in page
+    assert "above that of a bag of its subwords" in page
+
+
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     own = tiny.save(tmp_path / "mini-xlmr")
     (model,), (namesake, other) = reported_models([str(own)], ["mini-xlmr", "mini-infoxlm"])
@@ -134,7 +155,7 @@ def test_models_have_names_of_their_own(tmp_path: Path) -> None:
 
 def test_names_of_files_are_of_one_name_each() -> None:
     names = ["bert", "a b", "a-b", "a  b", "---", "...", "ü/b", "x" * 300, "x" * 301, "\udce9"]
-    files = [command._plain(name) for name in names]
+    files = [options.file_name(name) for name in names]
     assert files[0] == "bert"
     assert len({*files}) == len(names)
     assert all(re.fullmatch(r"[\w.+-]*\w", file) and len(file.encode()) < 200 for file in files)

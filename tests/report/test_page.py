@@ -37,7 +37,7 @@ def test_links_lead_somewhere(written: Written) -> None:
 def test_the_page_has_all_and_needs_nothing_else(written: Written) -> None:
     assert set(written.tables) == set(TABLES) - ASKED_FOR
     assert written.page.count("<table") == len(written.tables)
-    assert len(written.said["answers"]) == 2 * 12
+    assert len(written.said["answers"]) == 2 * 11
     plain = html.unescape(written.page)
     assert all(answer["sentence"] in plain for answer in written.said["answers"])
     assert not re.search(r"https?://|<script|<link|@import", written.page)

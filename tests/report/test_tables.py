@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shared import landmarks
 from tests import tiny
 from tests.experiment import csls
-from tests.report.conftest import Written
+from tests.report.conftest import LANGUAGES, N, Written
 from xlx import measures
 from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED, before_training
@@ -21,6 +22,7 @@ from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import parallel
 from xlx.text.files import TextError
+from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus
 
 CODES = ("en", "de", "fr", "ja", "ar", "ru", "tr")
@@ -112,12 +114,14 @@ def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
 
 def test_families_of_languages_beyond_the_paper() -> None:
     known = {"pt_BR": ("Portuguese", "Indo-European", "Latn"), "xx": ("xx", "?", "?"),
-             "ace_Arab": ("ace_Arab", "Austronesian", "Arab")}  # fmt: skip
-    assert {code: tables.kind_of_language(code) for code in known} == known
+             "ace_Arab": ("Acehnese", "Austronesian", "Arab")}  # fmt: skip
+    assert {code: kind_of_language(code) for code in known} == known
 
 
 def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Written) -> None:
-    table = rows(written.tables["printed"], model="mini-infoxlm").set_index("printed_of")
+    corpus = parallel.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)
+    table = landmarks.beside_printed([Measured(reported_model("mini-infoxlm"), corpus)])
+    table = table.set_index("printed_of")
     assert table.loc["Llama 3.1 70B", "printed"] == 0.7725
     coverage = rows(written.tables["coverage"], model="mini-infoxlm", states="raw", layers="max")
     assert table.loc["Llama 3.1 70B", "here"] == pytest.approx(coverage["mu"].mean())

@@ -60,7 +60,7 @@ def measure_coverage(
     pivot: str = "en",
     *,
     poolings: Sequence[str] = MEXA_POOLINGS,
-    alternatives: bool = True,
+    alternatives: bool | None = True,
     centred: bool = False,
     max_length: int | None = None,
     special_tokens: bool = False,
@@ -71,21 +71,35 @@ def measure_coverage(
     no model there is one pooling, called as it is ("a bag of subwords"). ``pivot`` is any language
     of the corpus, by one of its codes ("sw", "swh"); ``poolings`` of `states.POOLINGS`: the model
     reads each sentence once for all of them. ``alternatives``: also the measures of
-    `alignment.measures`, of a model at every layer. ``centred``: scores without the offset of each
-    language (`alignment.centred`), and no alternatives. ``max_length``: subwords of a sentence
-    (None: what the model takes); what is longer is cut, and counted. ``special_tokens``: whether
-    those that the tokenizer adds are pooled too, as in the paper's code; its numbers of a Llama,
-    whose first token is one of great norm, are to be compared with those.
+    `alignment.measures`, of a model at every layer; None: where they are stored already.
+    ``centred``: scores without the offset of each language (`alignment.centred`), and no
+    alternatives. ``max_length``: subwords of a sentence (None: what the model takes); what is
+    longer is cut, and counted. ``special_tokens``: whether those that the tokenizer adds are pooled
+    too, as in the paper's code; its numbers of a Llama, whose first token is one of great norm, are
+    to be compared with those.
 
     ValueError as `states.embed`, `mexa.scores` and `alignment.measures`, naming the language;
     TextError for a pivot that the corpus has not, or no other language.
     """
     options = {"max_length": max_length, "special_tokens": special_tokens}
     of_subject = as_subject(subject)
-    form = "alternatives" if alternatives and not centred and _is_model(of_subject) else "hits"
+    forms = {True: "alternatives", None: "either"}
+    form = forms.get(alternatives, "hits") if not centred and _is_model(of_subject) else "hits"
     values, pivot = _values(of_subject, corpus, pivot, poolings, options, form, centred)
     model, states = of_subject.label[0], "centred" if centred else "raw"
     return {way: _coverage(model, way, states, pivot, of) for way, of in values.items()}
+
+
+def languages_to_read(
+    subject: Subject | Name, corpus: ParallelCorpus, pivot: str = "en", *,
+    poolings: Sequence[str] = MEXA_POOLINGS, centred: bool = False, **options: object,
+) -> list[str]:  # fmt: skip
+    """Languages that `measure_coverage` would have to compute, with ``alternatives=None``."""
+    options, of = {"max_length": None, "special_tokens": False} | options, as_subject(subject)
+    form = "either" if _is_model(of) and not centred else "hits"
+    values, _ = _values(of, corpus, pivot, poolings, options, form, centred, stored=True)
+    lacking = {x for by_language in values.values() for x, y in by_language.items() if y is None}
+    return [code for code in corpus.languages if code in lacking]
 
 
 def _is_model(subject: Subject) -> bool:
@@ -94,11 +108,12 @@ def _is_model(subject: Subject) -> bool:
 
 def _values(
     subject: Subject, corpus: ParallelCorpus, pivot: str, poolings: Sequence[str],
-    options: Mapping[str, object], form: str, centred: bool,
+    options: Mapping[str, object], form: str, centred: bool, *, stored: bool = False,
 ) -> tuple[dict[str, dict[str, ledger.Value]], str]:  # fmt: skip
     """Pooling → language → what is kept of it and the pivot; the corpus's code of the pivot.
 
-    ``form``: "hits" (`hits_of`), "alternatives" (those too) or "rivals" (`mexa.count_rivals`).
+    ``form``: "hits" (`hits_of`), "alternatives" (those too), "either", whichever is stored, or
+    "rivals" (`mexa.count_rivals`). ``stored``: nothing is computed; what is not there is None.
     """
     checks.loaded(corpus)
     pivot, languages = with_pivot(corpus, pivot)
@@ -109,10 +124,17 @@ def _values(
         ways = {x: Subject(subject.name, {"pooling": x, **options}).vectors for x in poolings}
     else:
         ways = {subject.label[0]: subject.vectors}
-    about = {"pivot": corpus.text_hash(pivot), "alternatives": form == "alternatives"}
+    about = {"pivot": corpus.text_hash(pivot), "alternatives": form in ("alternatives", "either")}
     about |= {"space": "centred"} if centred else {}
     about |= {"rivals": True} if form == "rivals" else {}
     asked = [(language, way) for language in languages for way in ways]
+    abouts = [about | {"states": ways[way], "text": corpus.text_hash(x)} for x, way in asked]
+    kept_there = range(len(asked)) if stored or form == "either" else ()
+    if form == "either":
+        found = work.results(COVERAGE, abouts, list, uncomputable=kept_there)
+        pairs = zip(abouts, found, strict=True)
+        abouts = [one | {"alternatives": value is not None} for one, value in pairs]
+        form, kept_there = "hits", kept_there if stored else ()
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         by_language: dict[str, list[str]] = {}
@@ -126,10 +148,7 @@ def _values(
                 yield positions, (subject, text, some, options, form, centred)
 
     values = work.results(
-        COVERAGE,
-        [about | {"states": ways[way], "text": corpus.text_hash(x)} for x, way in asked],
-        calls,
-        what=f"coverage, {subject.label[0]}",
+        COVERAGE, abouts, calls, what=f"coverage, {subject.label[0]}", uncomputable=kept_there
     )
     by_way: dict[str, dict[str, ledger.Value]] = {way: {} for way in ways}
     for (language, way), value in zip(asked, values, strict=True):

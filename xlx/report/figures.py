@@ -10,7 +10,8 @@ from xlx.plots import style
 from xlx.plots.panels import Figure, Panels, across, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import MEASURES, NAMES, looks, styled
-from xlx.report.tables import ALIGNMENTS, Tables, kind_of_language
+from xlx.report.tables import ALIGNMENTS, Tables
+from xlx.text.languages import kind_of_language
 
 #: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
 _MOST, _MOST_PAIRED, _MOST_WRITTEN = 60, 40, 40
@@ -136,7 +137,8 @@ DRAWN = {
 
 def _by_language(table: pd.DataFrame, value: str, series: str, **options: object) -> Panels:
     """Lanes of shares, a language a line."""
-    options = {"lane": 0.07, "names": style.language_label} | options
+    names = {code: kind_of_language(code)[0] for code in order(table, "language")}
+    options = {"lane": 0.07, "names": lambda code: f"{code} {names[code]}"} | options
     on = lanes(table, item="language", value=value, series=series, **options)
     for axes in on.axes.values():
         axes.set_xlim(-0.02, 1.02)

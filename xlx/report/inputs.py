@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xlx.results import paths
-from xlx.subjects import folders
-from xlx.subjects.identity import Name, find, identify, model_files, series_name
+from xlx.subjects import folders, loading
+from xlx.subjects.identity import Name, find, identify, model_files, public_models, series_name
 from xlx.subjects.pooling import OWN, POOLINGS, own_vector
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -34,14 +34,38 @@ class ReportedModel:
     pooling: str
     fingerprint: str
     vector: str = ""  # whose sentence vector it is, in words
+    special_tokens: bool = False  # whether those that the tokenizer adds are pooled
 
 
-def reported_model(name: Name) -> ReportedModel:
+def reported_model(
+    name: Name, pooling: str | None = None, *, special_tokens: bool = False,
+    quantization: str | None = None,
+) -> ReportedModel:  # fmt: skip
     """What is known of a model without its weights: its vector is that of its folder, or kind.
 
     A folder of sentence-transformers declares its own, or names a pooling; a decoder weighs later
-    tokens more, as MEXA does; else tokens count alike. Raises as `loading.load`.
+    tokens more, as MEXA does; else tokens count alike. Options say otherwise; a quantised model is
+    loaded. Raises as `loading.load`.
     """
+    public = public_models().get(name) if isinstance(name, str) else None
+    if public and not public.folder.is_dir():  # its stored results are found all the same
+        usual = "weighted_mean" if public.kind == "decoder" else "mean"
+        model = ReportedModel(name, public.name, public.kind, usual, public.fingerprint,
+                              f"{usual.replace('_', ' ')} of tokens, no special ones")  # fmt: skip
+    else:
+        model = _of_folder(name)
+    if quantization:
+        encoder = loading.load(name, quantization=quantization)
+        model = replace(model, name=encoder, fingerprint=encoder.fingerprint)
+    if pooling or special_tokens:
+        chosen = pooling or model.pooling
+        also = "special ones too" if special_tokens or chosen == "cls" else "no special ones"
+        vector = f"{chosen.replace('_', ' ')} of tokens, {also}, as asked"
+        model = replace(model, pooling=chosen, special_tokens=special_tokens, vector=vector)
+    return model
+
+
+def _of_folder(name: Name) -> ReportedModel:
     label, folder, _ = find(name)
     model_files(label, folder)
     kind = folders.kind_of(folders.load_config(label, folder))
@@ -64,14 +88,15 @@ def reported_model(name: Name) -> ReportedModel:
 
 
 def reported_models(
-    names: Sequence[str], references: Sequence[str] | None = None
+    names: Sequence[str], references: Sequence[str] | None = None, **options: object
 ) -> tuple[list[ReportedModel], list[ReportedModel]]:
     """The models to report on and those to compare with, each under a name of its own.
 
     ``references``: names, or "none"; None: members of the family, by the kind of each model, where
-    these are. Errors as of `reported_model`; ValueError for one model under two names.
+    these are. Errors, and ``options`` for the models to report on, as of `reported_model`;
+    ValueError for one model under two names.
     """
-    models = list(map(reported_model, dict.fromkeys(names)))
+    models = [reported_model(name, **options) for name in dict.fromkeys(names)]
     first: dict[str, ReportedModel] = {}
     for model in models:
         if (same := first.setdefault(model.fingerprint, model)) is not model:
@@ -92,21 +117,23 @@ def reported_models(
 
 
 def reported_text(
-    name: str, languages: Sequence[str] | None = None, n: int | None = None, seed: int = 1
+    name: str, languages: Sequence[str] | None = None, n: int | None = None, seed: int | None = 1
 ) -> tuple[ParallelCorpus, list[str]]:
     """Text without repeated sentences, ``n`` of them (None: all), and what is to be said of it.
 
-    Errors as of `parallel.load`; ValueError for text in one language alone.
+    ``seed`` None: the first ``n`` as they are, also such as come again. Errors as of
+    `parallel.load`; ValueError for text in one language alone.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", parallel.CorpusWarning)
-        corpus = parallel.load(name, languages, drop_duplicates=True)
+        corpus = parallel.load(name, languages, drop_duplicates=seed is not None)
     if len(corpus.languages) < 2:
         raise ValueError(
             f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
             "languages: name two or more (--languages), or give text in two or more"
         )
-    return corpus.take(n or len(corpus), seed), [str(warning.message) for warning in caught]
+    notes, n = [str(warning.message) for warning in caught], n or len(corpus)
+    return (corpus.drop(range(n, len(corpus))) if seed is None else corpus.take(n, seed)), notes
 
 
 def quick_languages(corpus: ParallelCorpus, pivot: str | None = None) -> list[str]:

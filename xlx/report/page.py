@@ -8,9 +8,10 @@ from string import Template
 import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
+from xlx.plots.panels import Figure
 from xlx.plots.style import alternative, picture
 from xlx.report.figures import DRAWN, report_figures
-from xlx.report.sentences import Finding
+from xlx.report.sentences import Finding, headlines
 from xlx.report.tables import TABLES, Tables
 
 #: Pixels that a wide figure keeps on a narrow screen, where it is moved sideways.
@@ -27,7 +28,7 @@ _METRICS = {
     "Does it find translations, both ways?": ("retrieval_top1", "retrieval, top-1, mean of pairs"),
 }  # fmt: skip
 
-_PAGE = Template("""<!DOCTYPE html>
+_FRAME = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
@@ -39,7 +40,10 @@ figcaption { font-size: 0.9rem; }
 table { border-collapse: collapse; font-size: 0.85rem; display: block; overflow-x: auto; }
 th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right; }
 </style></head><body><main>
-<h1>$title</h1><p>$about</p>
+<h1>$title</h1>$body</main></body></html>
+""")
+_REPORT = Template("""<p>$about</p>
+<p><strong>$headline</strong></p>
 <nav aria-label="Parts"><a href="#answers">Answers</a> · <a href="#figures">Figures</a> ·
 <a href="#tables">Tables</a> · <a href="#reading">How to read it</a></nav>
 <h2 id="answers">Answers</h2>$answers
@@ -55,8 +59,36 @@ more sentences, as each is a rival to all, so compare it on the same text only.<
 correlations over languages; of retrieval in one direction and of probes they are for independent
 sentences or words, and too narrow where documents differ. Differences are of scores on one text.
 The layer is chosen on the text that is reported: its score is on average a little too high.</p>
-</main></body></html>
 """)
+
+
+class Html(str):
+    """A part of a page that is HTML already."""
+
+
+def framed(title: str, *parts: str | pd.DataFrame) -> str:
+    """A page to read offline, of paragraphs, tables and figures (`shown_figure`)."""
+    body = [
+        _rows(x) if isinstance(x, pd.DataFrame)
+        else x if isinstance(x, Html) else f"<p>{escape(x)}</p>"
+        for x in parts
+    ]  # fmt: skip
+    return _FRAME.substitute(title=escape(title), body="\n".join(body))
+
+
+def _rows(table: pd.DataFrame) -> str:
+    return table.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
+
+
+def shown_figure(figure: Figure, said: str = "", link: str = "") -> Html:
+    """A figure with its caption; its text ends with what is said of it."""
+    png, text = picture(figure), alternative(figure)
+    data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
+    return Html(
+        f'<figure><img alt="{escape(text + said, quote=True)}" '
+        f'style="min-width: {min(wide, _LEGIBLE)}px" src="data:image/png;base64,{data}">'
+        f"<figcaption>{escape(text.partition('. ')[0])}{link}.</figcaption></figure>"
+    )
 
 
 def report_page(
@@ -73,14 +105,14 @@ def report_page(
     said += "".join(f" Vectors of {x}: {of['vector']}." for x, of in about["models"].items())
     beware = "".join(f"<li>{escape(note)}</li>" for note in notes)
     beware = f"<h3>What to beware of</h3><ul>{beware}</ul>" if notes else ""
-    return _PAGE.substitute(
-        title=escape(f"What {' and '.join(models)} shares across languages"
-                     if len(models) == 1 else f"{' and '.join(models)} across languages"),
-        about=escape(said),
+    title = f"What {models[0]} shares" if len(models) == 1 else " and ".join(models)
+    body = _REPORT.substitute(
+        about=escape(said), headline="<br>".join(map(escape, headlines(tables, answers))),
         answers="\n".join([*_answered(answers, models), beware]),
         figures="\n".join(_drawn(tables, answers)),
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
     )  # fmt: skip
+    return framed(f"{title} across languages", Html(body))
 
 
 def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str]:
@@ -95,18 +127,10 @@ def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str
 def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[str]:
     """Each figure with its caption; its text ends with the answer that it shows."""
     for name, draw in report_figures(tables).items():
-        figure, of = draw(), DRAWN[name][1]
-        png, text = picture(figure), alternative(figure)
+        of = DRAWN[name][1]
         answered = next((x for x in answers if x.table == of), None)
         said = f" {answered.model}: {answered.sentence}" if answered else ""
-        data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
-        yield (
-            f'<figure><img alt="{escape(text + said, quote=True)}" '
-            f'style="min-width: {min(wide, _LEGIBLE)}px" '
-            f'src="data:image/png;base64,{data}"><figcaption>'
-            f'{escape(text.partition(". ")[0])} (<a href="#table-{of}">table</a>).'
-            "</figcaption></figure>"
-        )
+        yield shown_figure(draw(), said, f' (<a href="#table-{of}">table</a>)')
 
 
 def _shown_table(name: str, table: pd.DataFrame) -> str:
@@ -114,10 +138,9 @@ def _shown_table(name: str, table: pd.DataFrame) -> str:
     rows = table.head(_MOST_ROWS)
     more = f" (the first {len(rows)} of {len(table)} rows)" if len(table) > len(rows) else ""
     links = " · ".join(f'<a href="tables/{name}.{kind}">{kind}</a>' for kind in ("csv", "parquet"))
-    body = rows.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
     return (
         f'<details id="table-{name}"><summary>{escape(TABLES[name][0])}{more}</summary>'
-        f"<p>{links}</p>{body}</details>"
+        f"<p>{links}</p>{_rows(rows)}</details>"
     )
 
 

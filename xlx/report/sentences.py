@@ -56,12 +56,28 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
     return "\n".join("\n".join([line, *said, ""]) for line, said in lines.items() if said)
 
 
+def headlines(tables: Tables, answers: Sequence[Finding]) -> list[str]:
+    """A line a model: its layer, its weak languages, how far it is above a bag of its subwords."""
+    lines = []
+    for model in dict.fromkeys(answer.model for answer in answers):
+        own = {name: table[table["model"] == model] for name, table in tables.items()}
+        best = own["coverage"].query("layers == 'max' and states == 'raw'")
+        weak = best[best["mu"] < EDGES[1]].sort_values("mu", kind="stable")["name"]
+        bag = own["references"].query("task == @MATCHED and reference == @TASK_BAG").iloc[0]
+        lines.append(
+            f"{model}: layer {own['layer_differences']['chosen'].iloc[0]}; weak languages (MEXA "
+            f"below {EDGES[1]}): {named_first(list(weak)) or 'none'}; MD among sentences of like "
+            f"length is {_told(bag, 'difference')} above that of a bag of its subwords."
+        )
+    return lines
+
+
 def undefined_layers(tables: Tables) -> list[str]:
     """Layers at which a space leaves nothing of a language: a sentence for each model and space."""
     lost = tables["layers"][tables["layers"]["score"].isna()]
     return [
-        f"{model}: {space} scores are not defined at layer {_listed(rows['layer'].unique())}: all "
-        "vectors of a language are the same there, and without their mean nothing is left."
+        f"{model}: {space} scores are not defined at layer {named_first(rows['layer'].unique())}: "
+        "all vectors of a language are the same there, and without their mean nothing is left."
         for (model, space), rows in lost.groupby(["model", "space"], sort=False)
     ]
 
@@ -73,7 +89,8 @@ def _told(row: pd.Series, column: str = "score") -> str:
     return f"{number(row[column])} ({number(row['low'])} to {number(row['high'])})"
 
 
-def _listed(names: Sequence[object]) -> str:
+def named_first(names: Sequence[object]) -> str:
+    """Names as text, of many the first ones."""
     names = list(map(str, names))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
@@ -86,7 +103,7 @@ def _of_the_layer(own: Tables) -> Answers:
     here = own["layers"][own["layers"]["layer"] == layer].set_index(["space", "task"])
     raw, centred = here.loc["raw"], here.loc["centred"]
     # Of the layer itself both ends are 0.
-    as_good = _listed(apart.query("not low > 0 and layer != @layer")["layer"])
+    as_good = named_first(apart.query("not low > 0 and layer != @layer")["layer"])
     rest = f"does not tell it from {as_good}" if as_good else "tells it from every other layer"
     if last["layer"] != layer:
         rest += f"; the last is {_told(last, 'difference')} below"
@@ -126,8 +143,10 @@ def _of_languages(own: Tables) -> Answers:
     for kind in ("script", "family"):
         mean = table.groupby(kind)["mu"].agg(["mean", "size"])
         mean = mean.sort_values("mean", ascending=False, kind="stable").itertuples()
-        means.append(f"mean by {kind}: {_listed([f'{name} {x:.2f} ({n})' for name, x, n in mean])}")
-    named = f" ({_listed(bare['language'])})" if len(bare) else ""
+        means.append(
+            f"mean by {kind}: {named_first([f'{name} {x:.2f} ({n})' for name, x, n in mean])}"
+        )
+    named = f" ({named_first(bare['language'])})" if len(bare) else ""
     yield "Which languages does it cover?", "coverage", least, "mu", (
         f"By MEXA with {least['pivot']}, each language at its best layer, "
         f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
@@ -147,7 +166,7 @@ def _of_languages(own: Tables) -> Answers:
 
 
 def _beside_others(own: Tables) -> Answers:
-    """Other models and controls, what the tokenizer reads, and what the papers print."""
+    """Other models and controls, and what the tokenizer reads."""
     references = own["references"]
     for _, row in references[references["task"] == MATCHED].iterrows():
         verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
@@ -161,25 +180,11 @@ def _beside_others(own: Tables) -> Answers:
     for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
         over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
         shares = [f"{row['language']} {row[column]:.0%}" for _, row in over.iterrows()]
-        said.append(f"{what} in {_listed(shares)}" if shares else f"no language with {what}")
+        said.append(f"{what} in {named_first(shares)}" if shares else f"no language with {what}")
     worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
     yield "Can it read the text?", "reading", worst, "unknown", (
         f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; the largest share of "
         f"unknown subwords is {worst['unknown']:.1%}."
-    )  # fmt: skip
-    if own["printed"].empty:  # shipped by the repository, not by the package alone
-        return
-    r, *mexa = (row for _, row in own["printed"].iterrows())
-    least, *_, most = sorted(mexa, key=lambda row: row["printed"])
-    correlated = "" if pd.isna(r["here"]) else (
-        f" LD and MD correlate over pairs of languages by {_told(r, 'here')}, those that "
-        f"{r['paper']} print by {number(r['printed'])}."
-    )  # fmt: skip
-    yield "How does it stand beside what the papers print?", "printed", least, "here", (
-        f"Its mean MEXA score over languages, each at its best layer, is {_told(least, 'here')}; "
-        f"those that {least['paper']} print of decoders go from {number(least['printed'])} "
-        f"({least['printed_of']}) to {number(most['printed'])} ({most['printed_of']}).{correlated}"
-        " Their text and languages are others: landmarks to see it by, not its rivals."
     )  # fmt: skip
 
 
@@ -205,7 +210,7 @@ def _of_labels(own: Tables) -> Answers:
         end = f"; the best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
         end = "" if least["best_layer"] == least["layer"] else end
         if absent := sorted(set(own["reading"]["language"]) - set(rows["language"])):
-            end += f"; the data have no {_listed(absent)}"
+            end += f"; the data have no {named_first(absent)}"
         yield "Does it know parts of speech and topics?", "probes", least, "accuracy", (
             f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} right "
             f"in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} languages "

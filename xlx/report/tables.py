@@ -24,11 +24,12 @@ from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores, told
 from xlx.measures import abx, alignment, mexa, probes, registered, statistics
 from xlx.report.inputs import ReportedModel
-from xlx.results import checks, paths
+from xlx.results import checks
 from xlx.subjects import loading, states
 from xlx.subjects.identity import Name
 from xlx.text import downstream, files, languages, parallel
 from xlx.text.files import TextError
+from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus
 
 #: By their names of `TABLES`.
@@ -73,6 +74,7 @@ class Measured:
     others: Sequence[ReportedModel] = ()
     tasks: pd.DataFrame | None = None
     probes: ProbeSizes | None = None
+    untrained: bool = True  # compared with its own architecture untrained, too
 
     def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[CheckpointScores]:
         """Scores of what is `told`, by layer."""
@@ -114,7 +116,8 @@ class Measured:
 
 def subject(model: ReportedModel, name: Name | None = None) -> Subject:
     """A model of a report as it is asked, or another name in its place."""
-    return Subject(name or model.name, {"pooling": model.pooling, "max_length": None})
+    options = {"max_length": None, "special_tokens": model.special_tokens}
+    return Subject(name or model.name, {"pooling": model.pooling, **options})
 
 
 def report_tables(
@@ -177,11 +180,16 @@ def _numbers(mean: Average) -> dict[str, np.ndarray]:
 def reference_rows(measured: Measured) -> pd.DataFrame:
     """Each score at the chosen layer less that of a reference at its own, with intervals."""
     model = measured.model
-    references = {
-        UNTRAINED: subject(model, before_training(model.name)),
-        scoring.BAG: BagOfSubwords(model.name, {"max_length": None}),
-        scoring.LENGTH_ALONE: Length(),
-    } | {other.label: subject(other) for other in measured.others}
+    name = model.name.name if isinstance(model.name, loading.Encoder) else model.name
+    twin = {UNTRAINED: subject(model, before_training(name))} if measured.untrained else {}
+    references = (
+        twin
+        | {
+            scoring.BAG: BagOfSubwords(model.name, {"max_length": None}),
+            scoring.LENGTH_ALONE: Length(),
+        }
+        | {other.label: subject(other) for other in measured.others}
+    )
     rows, scores = [], measured.scores([*references.values()])
     for label, reference in zip(references, scores, strict=True):
         layer = best_layer(reference)
@@ -206,16 +214,6 @@ def coverage_rows(measured: Measured) -> pd.DataFrame:
     table[known] = [kind_of_language(code) for code in table["language"]]
     columns = ["language", *known, "pivot", "states", "layers", "mu", "low", "high"]
     return table[columns].assign(band=mexa.bands(table["mu"]))
-
-
-def kind_of_language(code: str) -> tuple[str, str, str]:
-    """Name, family and script of "de", "pt_BR", "ace_Latn"; what is not known of it is "?"."""
-    base, *rest = code.split("_")
-    known = languages.LANGUAGES.get(base)
-    scripts = [part for part in rest if len(part) == 4]  # of ISO 15924; regions are shorter
-    if known is None:
-        return code, languages.family_of(code), (*scripts, "?")[0]
-    return known.name, known.family, (*scripts, known.script)[0]
 
 
 def pair_rows(measured: Measured) -> pd.DataFrame:
@@ -249,44 +247,6 @@ def reading_rows(measured: Measured) -> pd.DataFrame:
         unknown = pieces.count(words.unk_token_id) / max(1, len(pieces))
         rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n))
     return pd.DataFrame(rows, columns=["language", "subwords", "unknown", "cut"])
-
-
-def printed_rows(measured: Measured) -> pd.DataFrame:
-    """What the papers print of the same measures, and what it is here: landmarks, no references.
-
-    First the correlation of LD and MD over pairs of languages, the mean of layers (ABX, section
-    4.2), its interval by resampling languages, and none with fewer than four; then the mean MEXA
-    score over languages, each at its best layer, of the models of Table 1 on FLORES.
-    """
-    columns = ["quantity", "paper", "place", "printed_of", "printed", "here", "low", "high",
-               "differs"]  # fmt: skip
-    if not paths.PUBLISHED.is_dir():  # shipped by the repository, not by the package alone
-        return pd.DataFrame(columns=columns)
-    table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
-    pairs = pd.DataFrame(measured.raw.scores.pairs, columns=["language_1", "language_2"])
-    for task in ("LD", "MD"):
-        pairs[task] = measured.raw.scores.scores[task].mean(axis=-1).mean(axis=0)
-    here = (np.nan,) * 3
-    if len(pairs) > 5 and pairs[["LD", "MD"]].nunique().min() > 1:
-        r = statistics.correlation(pairs, "LD", "MD")
-        here = r.value, r.low, r.high
-    differs = f"pairs of {len(measured.corpus.languages)} languages, not of 36; other text"
-    rows = [("correlation of LD and MD over pairs, mean of layers", "de Seyssel et al. (2025)",
-             "section 4.2", "XLM-R base, last checkpoint", float(table.loc["abx_t07", "value"]),
-             *here, differs)]  # fmt: skip
-    table = pd.read_csv(paths.PUBLISHED / "mexa" / "table1_performance_and_mexa.csv")
-    table = table.query("group == 'FLORES' and item == 'mu_Max' and model != 'AVG'")
-    mu = measured.mexa["raw"].pooled("max")["mu"]
-    here = mu.mean(), *(statistics.interval(mu.mean(), mu.sem()) if len(mu) > 2 else here[1:])
-    differs = (
-        f"{len(mu)} languages, not {table['n_languages'].dropna().iloc[0]:.0f}; "
-        f"{len(measured.corpus)} sentences of this text, not 100 of FLORES-200 (MEXA falls with "
-        f"more); {measured.model.pooling.replace('_', ' ')} of subwords"
-    )
-    paper = "mean MEXA score, max over layers", "Kargaran et al. (2025)", "Table 1"
-    printed = table[["model", "value"]].itertuples(index=False)
-    rows += [(*paper, *of_model, *here, differs) for of_model in printed]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
@@ -418,7 +378,6 @@ TABLES: dict[str, tuple[str, Callable[[Measured], pd.DataFrame]]] = {
     "pairs": ("Pairs of languages", pair_rows),
     "retrieval": ("Retrieval in each direction", retrieval_rows),
     "reading": ("What the tokenizer reads", reading_rows),
-    "printed": ("Beside what the papers print", printed_rows),
     "task_fits": ("What predicts the scores of tasks", task_fits),
     "task_points": ("Tasks by language, and what is predicted of them", task_points),
     "probes": ("Parts of speech and topics", probe_rows),

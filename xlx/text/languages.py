@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from babel import Locale
 from langcodes import Language as _Tag
 from langcodes import LanguageTagError
 
@@ -135,6 +136,39 @@ _FAMILY_OF = {code: family for family, codes in _FAMILIES.items() for code in co
 def family_of(label: str) -> str:
     """The family of a label of FLORES-200: "swh_Latn" gives "Atlantic-Congo"; "?" for another."""
     return _FAMILY_OF.get(label[:3], "?")
+
+
+#: Families by the codes of macrolanguages, and what CLDR has no name of, or another script.
+_MAIN = (
+    "ara=arb aym=ayr aze=azj din=dik fas=pes fil=tgl kau=knc kur=kmr lav=lvs mlg=plt mon=khk "
+    "msa=zsm nep=npi ori=ory orm=gaz sqi=als swa=swh uzb=uzn yid=ydd"
+)
+_FAMILY_BY_CODE = _FAMILY_OF | {pair[:3]: _FAMILY_OF[pair[4:]] for pair in _MAIN.split()}
+_NAMES = {
+    "acm": "Mesopotamian Arabic", "acq": "Ta’izzi-Adeni Arabic", "ajp": "South Levantine Arabic",
+    "apc": "North Levantine Arabic", "azb": "South Azerbaijani", "cjk": "Chokwe", "fa_AF": "Dari",
+    "fuv": "Nigerian Fulfulde", "hne": "Chhattisgarhi", "kbp": "Kabiyè", "pbt": "Southern Pashto",
+    "quy": "Ayacucho Quechua", "taq": "Tamasheq",
+}  # fmt: skip
+_SCRIPTS = dict.fromkeys(("acm", "acq", "ajp", "azb", "pbt"), "Arab") | {"crh": "Latn"}
+
+
+@cache
+def kind_of_language(code: str) -> tuple[str, str, str]:
+    """Name, family and script of "de", "pt_BR", "ace_Latn", "swh"; what is not known is "?".
+
+    Names are those of CLDR, and so are scripts where the code has none: the usual one.
+    """
+    try:
+        tag = _Tag.get(parse_tag(code))
+    except TextError:
+        return code, "?", "?"
+    base, known = tag.language, LANGUAGES.get(tag.language)
+    cldr, longer = Locale("en").languages, _NAMES.get(f"{base}_{tag.territory}")
+    name = longer or (known.name if known else _NAMES.get(base) or cldr.get(base, base))
+    family = known.family if known else _FAMILY_BY_CODE.get(tag.to_alpha3(), "?")
+    usual = known.script if known else _SCRIPTS.get(base) or tag.maximize().script
+    return name, family, tag.script or usual or "?"
 
 
 def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:

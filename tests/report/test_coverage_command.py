@@ -1,0 +1,127 @@
+"""`xlx mexa`: its rows against the scores themselves, what is stored, what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from xlx.measures import mexa
+from xlx.report import command
+from xlx.results import paths
+from xlx.results.settings import settings
+from xlx.subjects import loading, states
+from xlx.text import languages, parallel
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """Eight lines in three languages that share some words, in a folder."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for code in ("en", "de", "sw"):
+        lines = [f"{line} {code} {i}\n" for i, line in enumerate(tiny.SENTENCES)]
+        (folder / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return tiny.save(tmp_path / "own", "llama")
+
+
+def scores_csv(folder: Path, english: str = "0.5") -> Path:
+    file = folder / "scores.csv"
+    rows = f"QA,own,en,{english}\n" * bool(english) + "QA,own,de,0.3\n"
+    file.write_text("task,model,language,score\n" + rows, encoding="utf-8")
+    return file
+
+
+def test_rows_are_the_scores_of_the_paper(
+    tmp_path: Path, model: Path, text: Path, capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    given = ["mexa", str(model), "--text", str(text), "--out", str(tmp_path / "out"),
+             "--special-tokens", "--tasks", str(scores_csv(tmp_path))]  # fmt: skip
+    assert command.main([*given, "--estimate"]) == 0
+    assert "computing 2 languages, raw and centred: about" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert command.main(given) == 0
+    table = pd.read_csv(tmp_path / "out" / "mexa.csv").set_index("language")
+    assert list(table.index) == ["de", "sw"]
+    assert list(table.loc["sw", ["name", "family", "script"]]) == [
+        "Swahili", "Atlantic-Congo", "Latn",
+    ]  # fmt: skip
+    corpus, encoder = parallel.load(str(text)), loading.load(model)
+    for pooling in ("weighted_mean", "last"):
+        own = {x: states.embed(encoder, y, pooling=pooling, special_tokens=True).states
+               for x, y in corpus.sentences.items()}  # fmt: skip
+        mu = mexa.scores(own).mu
+        np.testing.assert_allclose(table[pooling], mu.max(axis=0), atol=1e-4)
+        np.testing.assert_array_equal(table[f"{pooling} layer"], mu.argmax(axis=0))
+        assert f"{pooling} centred high" in table
+    np.testing.assert_allclose(table["adjusted, QA"], table["weighted_mean"] * 0.5, atol=1e-4)
+    assert list(table["band, QA"]) == list(mexa.bands(table["adjusted, QA"]).astype(str))
+    np.testing.assert_allclose(table["less bag"], table["weighted_mean"] - table["bag"], atol=2e-4)
+    assert ((table["above bag"] == "yes") == (table["less bag low"] > 0)).all()
+    said = capsys.readouterr().out.splitlines()
+    assert said[-4].startswith("2 languages with en: MEXA of own (weighted mean) is")
+    assert said[-2].startswith("above a bag of its own subwords in")
+    page = (tmp_path / "out" / "mexa.html").read_text(encoding="utf-8")
+    assert all(line in page for line in said[-4:-1])
+
+    def unwanted(*_: object) -> None:
+        raise AssertionError("a model reads what it has read")
+
+    monkeypatch.setattr(states, "hidden_states", unwanted)
+    assert command.main(given) == 0
+    assert "nothing is computed" in capsys.readouterr().out
+
+
+def test_a_public_model_is_answered_without_its_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    out = str(tmp_path / "out")
+    with settings(ledger=paths.RESULTS):
+        assert command.main(["mexa", "multilingual-e5-small", "--out", out]) == 0
+    assert "nothing is computed" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "mexa.csv")
+    assert len(table) == 202
+    assert not (table[["name", "family", "script"]] == "?").any(axis=None)
+    assert table["above bag"].eq("yes").sum() > 190
+
+
+def test_every_language_of_flores_has_a_name_a_family_and_a_script() -> None:
+    for code, label in parallel.tags("flores200-100").items():
+        name, family, script = languages.kind_of_language(code)
+        assert name not in (code, "?")
+        assert family == languages.family_of(label)
+        assert script == {"Hang": "Kore"}.get(label[-4:], label[-4:])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--text", "no/folder"], "no/folder"),
+        (["--pivot", "ja"], "ja"),
+        (["--languages", "de"], "alone, and"),
+        (["--pooling", "cls"], "pooling 'cls'"),
+        (["--dtype", "int8"], "dtype"),
+        (["--poolin", "last"], "no option --poolin: do you mean --pooling?"),
+        (["--pooling", "first"], "invalid choice: 'first'"),
+        (["--tasks", "no-such.csv"], "no-such.csv"),
+        (["--tasks", "scores.csv"], "no score in en"),
+        (["--token-budget", "0"], "token_budget is 0"),
+        (["--sentences", "0"], "--sentences is 0"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    given: list[str], says: str, model: Path, text: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    scores_csv(tmp_path, english="")
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["mexa", str(model), "--text", str(text), *given]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
