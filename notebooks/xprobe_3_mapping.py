@@ -1,6 +1,5 @@
 """Encoders mapped across languages, and the probing tasks that SentEval has released."""
 
-import filecmp
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,23 +24,17 @@ from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.files import decode
 from xlx.text.languages import lowered
-from xprobe import encoders, probing
+from xprobe import encoders
 from xprobe.encoders import Inference, Question, Recipe, Sizes
 from xprobe.probing import Subject
 from xprobe.word_spaces import Lookup, ParallelText, Words
 
 #: Names of the tasks' files in SentEval.
-RELEASED: dict[str, str] = {
-    "SentLen": "sentence_length",
-    "WC": "word_content",
-    "TreeDepth": "tree_depth",
-    "BiShift": "bigram_shift",
-    "SubjNum": "subj_number",
-    "ObjNum": "obj_number",
-    "CoordInv": "coordination_inversion",
-    "SOMO": "odd_man_out",
-    "Tense": "past_present",
-}
+RELEASED = {
+    "SentLen": "sentence_length", "WC": "word_content", "TreeDepth": "tree_depth",
+    "BiShift": "bigram_shift", "SubjNum": "subj_number", "ObjNum": "obj_number",
+    "CoordInv": "coordination_inversion", "SOMO": "odd_man_out", "Tense": "past_present",
+}  # fmt: skip
 _PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
 
 
@@ -60,8 +53,8 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
     ``path`` is a file of SentEval, lines ``part<TAB>label<TAB>sentence`` of the parts ``tr``,
     ``va`` and ``te``; or a folder of X-Probe with ``va.txt`` and ``te.txt``, ``sentence<TAB>label``
     a line. Its ``tr.txt`` is not released: without it, all of ``va`` but each tenth line trains.
-    Classes are the labels in order, numbers by value; a base is the file and line, as what a
-    sentence was made from is not said.
+    Its TreeDepth has one file twice: then every other line is of the test. Classes are the labels
+    in order, numbers by value; a base is the file and line.
 
     Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), for
     a part without sentences, a single class.
@@ -73,6 +66,8 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
             rows[part] = [*_lines(path / f"{part}.txt", "sentence", "label")]
         if not (path / "tr.txt").is_file():
             own = rows["va"]
+            if [x[:2] for x in rows["te"]] == [x[:2] for x in own]:
+                own, rows["te"] = own[::2], own[1::2]
             rows |= {"tr": [x for i, x in enumerate(own) if i % 10], "va": own[::10]}
     else:
         for part, label, sentence, place in _lines(path, "part", "label", "sentence"):
@@ -94,53 +89,52 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
 
 
 def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
-    """The released tasks of a language: a folder with a file, or a folder, of `RELEASED` for each.
+    """The released tasks of a language: a file, or a folder, of `RELEASED` each."""
+    stems = {name: Path(folder) / stem for name, stem in RELEASED.items()}
+    paths_of = {x: own if own.is_dir() else own.with_suffix(".txt") for x, own in stems.items()}
+    return [read_senteval(path, name, language) for name, path in paths_of.items()]
 
-    X-Probe's TreeDepth has one file twice, as ``va`` and ``te``. Such a task cannot be trained
-    without ``tr.txt`` on anything but its test, so it is left out.
-    """
-    folder, tasks = Path(folder), []
-    for name, stem in RELEASED.items():
-        path = folder / stem if (folder / stem).is_dir() else folder / f"{stem}.txt"
-        te, va, tr = (path / f"{part}.txt" for part in ("te", "va", "tr"))
-        if path.is_file() or tr.is_file() or not filecmp.cmp(te, va, shallow=False):
-            tasks.append(read_senteval(path, name, language))
-    return tasks
+
+@dataclass(frozen=True)
+class NoisedEnglish(ParallelText):
+    """English lines of translations and the same with a share of words drawn from all of them."""
+
+    noise: float = 0.0
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        return super().about | {"noise": self.noise}
+
+    @cached_property
+    def lines(self) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+        english, rng = super().lines[0], np.random.default_rng(0)
+        words = [word for line in english for word in line]
+        return english, [
+            [words[rng.integers(len(words))] if rng.random() < self.noise else x for x in line]
+            for line in english
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class MappingStudy:
-    """Encoders of English, mapped to ``languages``; paths are below the repository.
-
-    Attributes
-    ----------
-    encoders : of `encoders.ENCODERS`; ``sizes`` of theirs, as `Sizes` has them.
-    word_vectors, dictionaries : language → file; others are counted, and those that are shipped.
-    parallel : name in tables → source or folder of translations.
-    first, second : language → the corpus to map by (of ``parallel``), and another one to map by as
-        well.
-    n_parallel, longest : translations of a corpus, and words of a translation, at most.
-    nli_train, nli_path : English pairs to learn from, and the folder of public files, if any.
-    epochs, map_epochs, lam : of inference and of mapping, at most; λ of the alignment loss.
-    training : ``batch_size``, ``learning_rate`` and ``seed`` of both.
-    """
+    """Encoders of English, mapped to ``languages``; paths are below the repository."""
 
     languages: Sequence[str]
-    encoders: Sequence[str]
-    sizes: Mapping[str, Any] | None = None
-    word_vectors: Mapping[str, str] = field(default_factory=dict)
-    dictionaries: Mapping[str, str] = field(default_factory=dict)
-    parallel: Mapping[str, str] = field(default_factory=lambda: {"NTREX": "ntrex"})
-    first: Mapping[str, str] = field(default_factory=dict)
-    second: Mapping[str, str] = field(default_factory=dict)
-    n_parallel: int = 1000
-    longest: int = 40
+    encoders: Sequence[str]  # of `encoders.ENCODERS`
+    sizes: Mapping[str, Any] | None = None  # as `Sizes` has them; small ones without
+    word_vectors: Mapping[str, str] = field(default_factory=dict)  # language → file, or counted
+    dictionaries: Mapping[str, str] = field(default_factory=dict)  # the same, or those shipped
+    parallel: Mapping[str, str] = field(default_factory=lambda: {"NTREX": "ntrex"})  # → source
+    first: Mapping[str, str] = field(default_factory=dict)  # language → what it is mapped by
+    second: Mapping[str, str] = field(default_factory=dict)  # and by what as well
+    n_parallel: int = 1000  # translations of a corpus at most
+    longest: int = 40  # words of one
     nli_train: str = "xnli-dev"
-    nli_path: str | None = None
-    epochs: int = 5
+    nli_path: str | None = None  # a folder of the public files
+    epochs: int = 5  # of inference
     map_epochs: int = 4
     lam: float = 0.25
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # batch_size, learning_rate, seed
 
     @property
     def codes(self) -> list[str]:
@@ -226,10 +220,10 @@ class MappingStudy:
     @cached_property
     def translations(self) -> dict[str, ParallelText]:
         """By setting: the translations it is mapped by."""
-        kept = {"limit": self.n_parallel, "longest": self.longest, "most": self.n_parallel}
+        kept = {"longest": self.longest, "most": self.n_parallel}
         return {
             setting: ParallelText(
-                "en", self.languages[0] if code == "en" else code, (self.sources[corpus],), **kept
+                "en", self.languages[0] if code == "en" else code, self.sources[corpus], **kept
             )
             for setting, (code, corpus) in self.settings.items()
         }
@@ -249,11 +243,10 @@ class MappingStudy:
         return encoders.mapped(self.english[name], lines, *words, self.held_out[code], **options)
 
     def inference(self, exchanged: Sequence[int] = ()) -> dict[tuple[str, str, str], np.ndarray]:
-        """Which test pairs of inference are answered right, bool ``(n,)``, in all the same order.
+        """Which test pairs of inference are answered right ``(n,)``, in all the same order.
 
         By condition, encoder and language or setting: "English", "mapped" (also to English), "not
-        mapped" (the English encoder, reading another language's words), and "premises exchanged"
-        of English, shares over the draws of the seeds ``exchanged``.
+        mapped", and "premises exchanged" of English, shares over the seeds ``exchanged``.
         """
         asks: dict[tuple[str, str, str], list[Question]] = {}
         for name in self.encoders:
@@ -290,12 +283,23 @@ class MappingStudy:
             asked.append(self.subject(name, "en"))
             for setting, (code, _) in self.settings.items():
                 own, shown = self.mapped[name, setting], shown_setting(setting)
-                asked.append(probing.of_encoder(own, self.lookups[code], shown, "mapped"))
+                asked.append(Subject(self.lookups[code], shown, "mapped", own))
         return asked
+
+    def noised(self, share: float) -> list[Subject]:
+        """English encoders, mapped by `NoisedEnglish` of so many words to English."""
+        own, lookup = self.translations["en"], self.lookups["en"]
+        lines = NoisedEnglish(
+            own.language_a, own.language_b, own.source, own.longest, own.most, share
+        )
+        options = {"lam": self.lam, "max_epochs": self.map_epochs, **self.training}
+        data = lines, lookup, lookup, self.held_out["en"]
+        recipes = [encoders.mapped(x, *data, **options) for x in self.english.values()]
+        return [Subject(lookup, "en", f"{share:.0%} noise", recipe) for recipe in recipes]
 
     def subject(self, name: str, language: str) -> Subject:
         """An English encoder before the tasks that go by a name."""
-        return probing.of_encoder(self.english[name], self.lookups["en"], language, "trained")
+        return Subject(self.lookups["en"], language, "trained", self.english[name])
 
 
 def shown_setting(setting: str) -> str:
@@ -307,12 +311,8 @@ def shown_setting(setting: str) -> str:
 
 
 def paired(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
-    """The mean of one list of answers less that of another, paired by test item.
-
-    Arrays ``(n,)`` of 0 and 1 (or shares), the same items in the same order in all: an item's
-    difference is its mean over the lists. ``difference``, ``low`` and ``high`` (Student, 95 %, over
-    items), in points.
-    """
+    """The mean of one list of answers ``(n,)`` less that of another, paired by test item:
+    ``difference``, ``low`` and ``high`` (Student, 95 %, over items), in points."""
     return _in_points(np.mean(one, axis=0) - np.mean(other, axis=0))
 
 
@@ -330,10 +330,8 @@ def matched_gains(
 
     ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
     test sentences, so what is easy in a language is in both. A row a task and group: ``mapped`` and
-    ``untrained`` (mean gains in points over encoders and languages), ``English to English``,
-    ``difference`` with ``low`` and ``high`` (Student, 95 %, over languages; ``points`` as text) and
-    ``n`` languages.
-    The English side is common to all languages, and not in the interval.
+    ``untrained`` (mean gains in points), ``English to English``, ``difference`` with ``low`` and
+    ``high`` (Student, 95 %, over languages; ``points`` as text) and ``n`` languages.
     """
     rows = []
     for task, (group, names) in itertools.product(tasks, groups.items()):
@@ -352,6 +350,44 @@ def matched_gains(
     return pd.DataFrame(rows)
 
 
+def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Of each `length_abroad` the means in per cent, and in points with Student's interval over
+    encoders what inference ``lost`` in English and the map ``added`` abroad."""
+    rows = []
+    for where, own in tables.items():
+        row = {"where": where} | (100 * own.mean()).to_dict()
+        for name, more, less in (
+            ("lost", "untrained English", "English"), ("added", "abroad", "untrained abroad"),
+        ):  # fmt: skip
+            of = _in_points((own[more] - own[less]).to_numpy())
+            row |= {
+                name: of["difference"],
+                f"{name}_low": of["low"],
+                f"{name}_told": told_points(of),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def length_abroad(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
+    """Accuracies on SentLen, a row an encoder: "English", "abroad" (mapped), and "untrained"."""
+    own = cells[(cells["task"] == "SentLen") & cells["encoder"].isin(list(encoders))]
+    own = own[own["language"] != "en-mapped"]
+    home = own["language"].eq("en").map({True: "English", False: "abroad"})
+    place = own["condition"].eq("untrained").map({True: "untrained ", False: ""}) + home
+    return own.assign(place=place).pivot_table("accuracy", "encoder", "place")
+
+
+def noise_gains(noised: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """By share of noise (`MappingStudy.noised`) the gain over English on SentLen, in points with
+    Student's interval over encoders; both as of `probing.cell_means`."""
+    english = cells[(cells["condition"] == "trained") & (cells["task"] == "SentLen")]
+    own = noised.pivot(index="encoder", columns="condition", values="accuracy")
+    gains = own.sub(english.set_index("encoder")["accuracy"], axis=0).dropna()
+    rows = [{"condition": x} | _in_points(gains[x].to_numpy()) for x in gains]
+    return pd.DataFrame([row | {"points": told_points(row), "all": 1} for row in rows])
+
+
 def told_points(row: Mapping[str, float]) -> str:
     """A difference in points with its interval: "-1.3 (-3.0 to 0.4)"."""
     return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
@@ -361,11 +397,8 @@ Answers = Mapping[tuple[str, str, str], np.ndarray]
 
 
 def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
-    """Two conditions of `MappingStudy.inference`, paired by test item, where both have a language.
-
-    A row an encoder and one for the mean of all: ``encoder``, both accuracies in per cent, and
-    `paired`, with ``points``, as `told_points` has it.
-    """
+    """Two conditions of `MappingStudy.inference`, where both have a language, `paired`: a row an
+    encoder and one for the mean of all, with both accuracies in per cent and ``points``."""
     keys = [key for key in answers if key[0] == one and (other, *key[1:]) in answers]
     groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}
     rows = []

@@ -509,9 +509,9 @@ def test_words_that_are_lost_are_warned_of(folder: Path) -> None:
 
 
 def test_sentence_probes_refuse() -> None:
-    length = sentence_probing.Subject("length", "alone", "en", {}, lambda _: None)
+    words = sentence_probing.Subject(None, "en")
     refused(lambda: sentence_probing.probe([], {"en": []}), "no subjects are given")
-    refused(lambda: sentence_probing.probe([length], {}), "no tasks in en, but in none")
+    refused(lambda: sentence_probing.probe([words], {}), "no tasks in en, but in none")
 
 
 # --- fine-tuning ----------------------------------------------------------------------------------

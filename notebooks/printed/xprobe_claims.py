@@ -6,12 +6,13 @@ claims are in ``claims.csv`` (`printed.evaluator`). Accuracies are in [0, 1].
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from scipy.optimize import linear_sum_assignment
 
 from printed.evaluator import Paper
 from shared.xprobe_tables import (
@@ -31,7 +32,7 @@ class PrintedTables(Paper):
     """Tables 1, 3 and 4, the release, and tables that follow from them.
 
     ``half``: half a unit of the last place of Tables 3 and 4. ``n_test``: sentences that a probe is
-    tested on, where the release has as many. ``n_xnli``: pairs that XNLI tests on.
+    tested on, where the release has as many.
 
     Attributes
     ----------
@@ -45,9 +46,9 @@ class PrintedTables(Paper):
 
     beyond, half_width = staticmethod(beyond), staticmethod(statistics.half_width)
 
-    def __init__(self, half: float = 0.005, n_test: int = 10_000, n_xnli: int = 5010) -> None:
+    def __init__(self, half: float = 0.005, n_test: int = 10_000) -> None:
         super().__init__(paths.PUBLISHED / "xprobe")
-        self.half, self.n_test, self.n_xnli = half, n_test, n_xnli
+        self.half, self.n_test = half, n_test
 
     # --- Table 1 ----------------------------------------------------------------------------------
 
@@ -99,16 +100,14 @@ class PrintedTables(Paper):
 
     def negative_in_other_orders(self) -> tuple[int, int]:
         """Fewest and most negative correlations in all orders of the columns of Table 3."""
-        counts = {}
-        for one, other in itertools.product(self.languages, repeat=2):
-            inferred = self.xnli[self.xnli["language"] == other].assign(language=one)
-            probed = self.cells[self.cells["language"] == one]
-            counts[one, other] = int((rank_correlations(probed, inferred)["rho"] < 0).sum())
-        orders = [
-            sum(counts[pair] for pair in zip(self.languages, order, strict=True))
-            for order in itertools.permutations(self.languages)
-        ]
-        return min(orders), max(orders)
+        probed, inferred = (dict(list(x.groupby("language"))) for x in (self.cells, self.xnli))
+        counts = np.zeros((len(self.languages),) * 2, dtype=int)
+        for at in np.ndindex(counts.shape):
+            one, other = (self.languages[i] for i in at)
+            table = rank_correlations(probed[one], inferred[other].assign(language=one))
+            counts[at] = (table["rho"] < 0).sum()
+        ends = (linear_sum_assignment(counts, maximize=most) for most in (False, True))
+        return tuple(int(counts[order].sum()) for order in ends)
 
     # --- Figure 4 ---------------------------------------------------------------------------------
 
@@ -133,17 +132,13 @@ class PrintedTables(Paper):
         return float(rounding_and_luck(*pair, *sizes, half=self.half))
 
     def signs(self) -> pd.DataFrame:
-        """By task: cells ``better`` and ``worse`` than English, ``mean gain``, and how many
-        ``encoders`` and ``settings`` gain on average."""
-        ratios, by_task = self.ratios, self.ratios.groupby("task")
+        """By task: cells ``better`` and ``worse`` than English, and ``mean gain``."""
+        by_task = self.ratios.groupby("task")
         columns = {
             "better": by_task["sign"].agg(lambda sign: (sign > 0).sum()),
             "worse": by_task["sign"].agg(lambda sign: (sign < 0).sum()),
             "mean gain": by_task["gain"].mean().round(3) + 0.0,
         }
-        for name, key in (("encoders", "encoder"), ("settings", "language")):
-            means = ratios.groupby(["task", key])["gain"].mean()
-            columns[name] = means.gt(1e-9).groupby("task").sum()
         return pd.DataFrame(columns).loc[self.tasks]
 
     def better_and_worse(self, *, without: Sequence[str] = ()) -> tuple[int, int]:
@@ -159,12 +154,9 @@ class PrintedTables(Paper):
 
     @cached_property
     def above(self) -> pd.DataFrame:
-        """`xprobe_tables.above_guessing` of all cells, and ``half``: the same above one half."""
+        """`xprobe_tables.above_guessing` of all cells."""
         sizes = self.by_setting[["language", "task", "guess", "n"]]
-        table = above_guessing(self.cells.merge(sizes, on=["language", "task"]), half=self.half)
-        even = above_guessing(table.assign(guess=1 / 2), half=self.half)["above"]
-        cnn = table["above_all"] & table["encoder"].str.startswith("CNN")
-        return table.assign(half=even, CNN=cnn)
+        return above_guessing(self.cells.merge(sizes, on=["language", "task"]), half=self.half)
 
     # --- encoders ---------------------------------------------------------------------------------
 
@@ -180,8 +172,54 @@ class PrintedTables(Paper):
         others = np.where(np.eye(len(self.encoders)), np.nan, 0)
         return pd.DataFrame({x: (own + others).idxmin() for x, own in columns.items()})
 
-    def lost_on_xnli(self, encoder: str) -> pd.DataFrame:
-        """Accuracy of an encoder on XNLI, and half the width of its interval."""
-        own = self.inference.loc[encoder]
-        width = statistics.half_width(np.sqrt(own * (1 - own) / self.n_xnli))
-        return pd.DataFrame({"accuracy": own, "half width": width.round(3)}).T
+    # --- baselines --------------------------------------------------------------------------------
+
+    @cached_property
+    def beside(self) -> pd.DataFrame:
+        """A row per printed cell with a baseline on the released sentences: ``bag``, the accuracy
+        of a mean of random word vectors; ``untrained``, that of the encoder with random weights."""
+        own = self.files["release_baselines"]
+        own = pd.concat([own, own[own["language"] == "fr"].assign(language="fr-UN")])
+        own = own.rename(columns={"accuracy": "untrained"}).drop(columns=["n_train", "n_test"])
+        bag = own[own["encoder"] == "mean of words"].drop(columns="encoder")
+        table = self.cells.merge(bag.rename(columns={"untrained": "bag"}), on=["task", "language"])
+        table = table.merge(own, on=["task", "language", "encoder"], how="left")
+        return table.merge(self.by_setting[["task", "language", "guess"]], on=["task", "language"])
+
+    def gains_beside(self, baseline: str = "bag", by: Sequence[str] = ("task",)) -> pd.DataFrame:
+        """Mean printed gain over English and that of a baseline, by language; French of both maps.
+
+        A row per ``by`` and language: ``paper``, ``baseline`` and their difference ``matched``.
+        """
+        table = self.beside.dropna(subset=[baseline])
+        table = table.assign(language=table["language"].str.removesuffix("-UN"))
+        keys = [*by, "language"]
+        means = table.groupby(keys, sort=False)[["accuracy", baseline]].mean()
+        english = means.xs("en", level="language")
+        gains = (means - english).drop(index="en", level="language")
+        gains = gains.set_axis(["paper", "baseline"], axis=1).reset_index()
+        return gains.assign(matched=gains["paper"] - gains["baseline"])
+
+    def followed(self, groups: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+        """How printed gains follow a bag's over tasks and languages: Pearson's r, a row a group.
+
+        The interval is a bootstrap over the languages, common to all tasks (`correlation`).
+        """
+        rows = []
+        for name, tasks in groups.items():
+            own = self.gains_beside()
+            own = own[own["task"].isin(list(tasks))]
+            found = statistics.correlation(own, "paper", "baseline", languages=("language",))
+            same = (np.sign(own["paper"]) == np.sign(own["baseline"])).sum()
+            ends = {"r": found.value, "low": found.low, "high": found.high}
+            rows.append({"tasks": name} | ends | {"cells": found.n, "same sign": same})
+        return pd.DataFrame(rows)
+
+    def matched(self, baseline: str = "bag", by: str = "task") -> pd.DataFrame:
+        """Means of `gains_beside` over languages, and Student's 95 % interval of the matched."""
+        keys = list(dict.fromkeys(["task", by]))
+        groups = self.gains_beside(baseline, keys).groupby(by, sort=False)
+        means = groups[["paper", "baseline", "matched"]].mean()
+        error = groups["matched"].std(ddof=1) / np.sqrt(groups.size())
+        half = stats.t.ppf(0.975, groups.size() - 1) * error
+        return means.assign(low=means["matched"] - half, high=means["matched"] + half)

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from xlx.plots.panels import NOT_MEASURED, framed_handle, number, order
 from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import ABOUT, BLUE, VERMILION, handle, language_label, look, styled
+from xlx.plots.style import ABOUT, handle, language_label, look, styled
 from xlx.plots.style import looks as looks_of
 
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
@@ -30,9 +30,8 @@ def _empty(table: pd.DataFrame, *keys: str) -> list[Patch]:
 def accuracies(table: pd.DataFrame) -> Figure:
     """Probing accuracy by encoder and task, a map a corpus, one below the other (Figure 2).
 
-    ``table`` has ``encoder``, ``task``, ``corpus`` and ``accuracy``; ``corpus`` is whatever makes a
-    map. All maps have one scale, but tasks differ in how many classes they have, so only cells of a
-    column can be compared.
+    ``table`` has ``encoder``, ``task``, ``corpus`` (whatever makes a map) and ``accuracy``. Tasks
+    differ in how many classes they have, so only cells of a column can be compared.
     """
     known = table.dropna(subset="accuracy")
     on = heatmap(
@@ -47,9 +46,8 @@ def accuracies(table: pd.DataFrame) -> Figure:
 def correlations(table: pd.DataFrame) -> Figure:
     """Rank correlation of probing and a downstream task, a row a language (Figure 3).
 
-    ``table`` is as of `xprobe_tables`. A cell has ρ and below it the interval; it is
-    framed where the interval does not contain 0, as chance alone makes it do in 1 of 20 cells. A
-    missing ρ (one side is the same for all encoders) stays grey.
+    ``table`` as of `xprobe_tables.rank_correlations`. A cell has ρ and below it the interval; it is
+    framed where that does not contain 0. A missing ρ stays grey.
     """
     known = table.dropna(subset="rho")
     ends = [table[end].map(number) for end in ("low", "high")]
@@ -72,10 +70,9 @@ def correlations(table: pd.DataFrame) -> Figure:
 def relative(table: pd.DataFrame) -> Figure:
     """Accuracy over that in English, a map an encoder (Figure 4).
 
-    ``table`` is as of `xprobe_tables`. White is 1, parity; purple is better than
-    English, orange worse; the colours end at 0.5 and 1.5. A ratio that is missing or infinite
-    (nothing is right in English) stays grey, and so does word content (WC), of which some per cent
-    are right: its ratios say nothing.
+    ``table`` as of `xprobe_tables.relative_accuracies`. White is 1, parity; purple is better than
+    English, orange worse; the colours end at 0.5 and 1.5. A ratio that is missing or infinite stays
+    grey, and so does word content (WC), of which too few are right.
     """
     table = table.assign(ratio=table["ratio"].replace(np.inf, np.nan))
     table = table.assign(
@@ -99,32 +96,24 @@ def selectivity(table: pd.DataFrame) -> Figure:
     """Accuracy with interval, the control task and the majority class, a panel a task.
 
     ``table`` has ``task``, ``encoder``, ``language``, ``accuracy``, ``low``, ``high``, ``control``
-    (accuracy on the same sentences with labels at random; selectivity is the distance from it to
-    the accuracy) and ``majority`` (of the commonest class); the last four may be missing. A row is
-    an encoder, a hollow triangle its control, an upright tick the majority class. A few languages
-    have a lane each; where they are too many they are points of one lane, without intervals.
+    (accuracy on the same sentences with labels at random) and ``majority`` (of the commonest
+    class). A row is an encoder, in it a lane a language; a hollow triangle is its control.
     """
     languages = order(table, "language")
-    few = len(languages) * table["encoder"].nunique() <= 15
-    shared = {"item": "encoder", "series": "series", "panel": "task", "scale": 100}
-    looks = looks_of(languages, {}) if few else {"a language": look(BLUE, "o")}
-    table = table.assign(series=table["language"] if few else "a language")
+    looks = looks_of(languages, {})
+    shared = {"item": "encoder", "series": "language", "panel": "task", "scale": 100}
     on = lanes(
-        table, value="accuracy", looks=looks, columns=3, width=2.4, sharex=False,
-        labels={code: language_label(code) for code in languages}, lane=0.1 if few else 0.12,
-        low="low" if few else "", spread=0 if few else 0.25, shift=None if few else -0.12,
-        alpha=1 if few else 0.6, **shared,
+        table, value="accuracy", looks=looks, columns=3, width=2.4, sharex=False, lane=0.1,
+        labels={code: language_label(code) for code in languages}, low="low", **shared,
     )  # fmt: skip
     hollow = {key: own | {"marker": "<", "markerfacecolor": "white"} for key, own in looks.items()}
-    control = hollow if few else {key: look(VERMILION, "<", hollow=True) for key in looks}
     for column, marks, size in (
-        ("control", control, 3.5), ("majority", dict.fromkeys(looks, _MAJORITY), 6),
+        ("control", hollow, 3.5), ("majority", dict.fromkeys(looks, _MAJORITY), 6),
     ):  # fmt: skip
-        if column in table and table[column].notna().any():
-            lanes(
-                table, value=column, on=on, low="", looks=marks, labels=dict.fromkeys(looks, "_"),
-                shift=None if few else 0.18, spread=0 if few else 0.2, markersize=size, **shared,
-            )  # fmt: skip
-    handles = [handle("control task", look("0.35" if few else VERMILION, "<", hollow=True)),
+        lanes(
+            table, value=column, on=on, low="", looks=marks, labels=dict.fromkeys(looks, "_"),
+            markersize=size, **shared,
+        )  # fmt: skip
+    handles = [handle("control task", look("0.35", "<", hollow=True)),
                handle("majority class", _MAJORITY, markersize=7)]  # fmt: skip
     return on.done("accuracy (%)", handles=handles)

@@ -1,10 +1,9 @@
 """What X-Probe reports of probing accuracies (Ravishankar, Øvrelid and Velldal 2019, section 7).
 
 Tables are tidy: ``language`` (a code, or a setting such as "fr-UN"), ``encoder``, ``task`` and
-``accuracy`` in [0, 1], a row for each; ValueError for a column or number missing, an accuracy
-outside [0, 1], two rows of one cell. The same functions serve our results and the printed ones.
-Printed accuracies are rounded, so some stand alike that are not: what rounding can do to a ratio or
-a correlation is part of the result. ``half`` is half a unit of the last place that is printed.
+``accuracy`` in [0, 1], a row for each. The same functions serve our results and the printed ones.
+Printed accuracies are rounded: what that can do to a ratio or a correlation is part of the result.
+``half`` is half a unit of the last place that is printed.
 """
 
 import itertools
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, require, share_interval
+from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, share_interval
 
 #: The column names of a cell.
 ACCURACY_KEYS = ("language", "encoder", "task")
@@ -25,39 +24,13 @@ _SLACK = 1e-9
 Numbers = np.ndarray | float
 
 
-def _checked(table: pd.DataFrame, keys: Sequence[str] = ACCURACY_KEYS) -> pd.DataFrame:
-    """The columns needed, once per cell, or ValueError."""
-    require(table, keys)
-    accuracies = numbers(table, ["accuracy"])[:, 0]
-    outside = accuracies[(accuracies < 0) | (accuracies > 1)]
-    if len(outside):
-        raise ValueError(f"accuracy {outside[0]} is not in [0, 1]: divide by 100 if it is per cent")
-    twice = table[table.duplicated(list(keys))]
-    if len(twice):
-        place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
-        raise ValueError(f"there is more than one row of {place}: keep one of them")
-    return table[[*keys, "accuracy"]]
-
-
-def _paired(
-    table: pd.DataFrame, other: pd.DataFrame, keys: Sequence[str], name: str, lacks: str
-) -> pd.DataFrame:
-    """The table with the other's accuracy under a name; ValueError where it lacks one."""
-    both = table.merge(other.rename(columns={"accuracy": name}), on=list(keys), how="left")
-    missing = both[both[name].isna()]
-    if len(missing):
-        raise ValueError(lacks.format(**missing.iloc[0]))
-    return both
-
-
 def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
     """Mean and standard deviation of each task over languages and encoders (Table 1).
 
-    ``ddof`` lessens the number of cells in the variance. The paper does not say by how much; its
-    numbers are those of 0, with English and both French among the cells. A row per task, in the
+    ``ddof`` lessens the number of cells in the variance (in the paper by 0). A row per task, in the
     order of the table: ``task``, ``mean``, ``sd``, ``n`` (cells).
     """
-    groups = _checked(table).groupby("task", sort=False)["accuracy"]
+    groups = table.groupby("task", sort=False)["accuracy"]
     columns = {"mean": groups.mean(), "sd": groups.std(ddof=ddof), "n": groups.size()}
     return pd.DataFrame(columns).reset_index()
 
@@ -68,14 +41,11 @@ def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFra
     A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
     ``reference`` (the English accuracy), ``ratio``, and ``least`` and ``most`` that rounding
     allows, as an accuracy a stands for anything from a - half (0 at least) to a + half. A ratio to
-    0 is infinite, and 0/0 missing. ValueError also where English lacks an encoder and task.
+    0 is infinite, and 0/0 missing.
     """
-    table = _checked(table)
     english, others = (table[(table["language"] == "en") == own] for own in (True, False))
-    ratios = _paired(
-        others, english.drop(columns="language"), ["encoder", "task"], "reference",
-        "en has no accuracy of {encoder} on {task}",
-    )  # fmt: skip
+    reference = english[["encoder", "task", "accuracy"]].rename(columns={"accuracy": "reference"})
+    ratios = others[[*ACCURACY_KEYS, "accuracy"]].merge(reference, on=["encoder", "task"])
     accuracy, base = ratios["accuracy"], ratios["reference"]
     return ratios.assign(
         ratio=accuracy / base,
@@ -89,9 +59,8 @@ def rounding_and_luck(
 ) -> np.ndarray:
     """By how much two accuracies may be apart that are alike.
 
-    Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences, so of the same
-    sentences it says too seldom that two differ; rounding moves each by ``half`` at most. What
-    another training run would change is not in it.
+    Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences; rounding moves each
+    by ``half`` at most. What another training run would change is not in it.
     """
     variance = one * (1 - one) / n_one + other * (1 - other) / n_other
     return 2 * half + half_width(np.sqrt(variance))
@@ -114,7 +83,6 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     interval is above ``guess``, even if the accuracy had been rounded up by all of ``half``) and
     ``above_all`` (so it is at Bonferroni's level for the cells of its task).
     """
-    _checked(table)
     guess, n, accuracy = numbers(table, ["guess", "n", "accuracy"]).T
     right = (accuracy - half).clip(min=0) * n
     sizes = table.groupby("task")["task"].transform("size")
@@ -133,13 +101,11 @@ def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -
     architecture are not.
 
     The interval is Fisher's on the scale of atanh, with the variance (1 + ρ²/2) / (n - 3) of Bonett
-    and Wright (2000). That scale has no end at ρ = ±1, where the interval would be a point. So
-    above the largest ρ that an order with a fault can have (two neighbours changed: 0.943 of six),
-    the end nearer to 0 is the one that it has there: a perfect order of few points does not say
-    that there is nothing else to come.
+    and Wright (2000). At ρ = ±1 it would be a point. So above the largest ρ that an order with a
+    fault can have (two neighbours changed: 0.943 of six), the end nearer to 0 is as it is there.
 
     ValueError for fewer than four points, or more than nine. Where x or y is the same everywhere,
-    nothing is defined and all is NaN but n.
+    all is NaN but n.
     """
     n = len(x)
     if not 4 <= n <= 9:
@@ -182,9 +148,8 @@ def _interval(rho: float, n: int) -> tuple[float, float]:
 def untied(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> tuple[float, float]:
     """Least and greatest rank correlation over all orders of numbers that stand alike.
 
-    Numbers rounded to one value were seldom equal, and their order is lost. The greatest is where
-    those alike in x are in the order of y and the reverse, the least where they are in the opposite
-    one; the correlation of the tied ranks themselves is counted in. (-1 to 1 where all are alike.)
+    The greatest is where those alike in x are in the order of y and the reverse, the least where
+    they are in the opposite one; the correlation of the tied ranks is counted in.
     """
     first, second = np.asarray(x, float), np.asarray(y, float)
     extremes = []
@@ -204,16 +169,10 @@ def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.Dat
     ``downstream`` has no column ``task`` (it is XNLI in the paper), and at least the languages and
     encoders of ``probing``. A row per language and task, in the order of ``probing``: ``language``,
     ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them,
-    and ``least`` and ``most`` that ties may hide (`untied`).
-
-    ValueError also as `spearman`, and where an encoder has no downstream accuracy.
+    and ``least`` and ``most`` that ties may hide (`untied`). ValueError as `spearman`.
     """
-    keys = ACCURACY_KEYS[:2]
-    both = _paired(
-        _checked(probing), _checked(downstream, keys), keys, "downstream",
-        "there is no downstream accuracy of {encoder} in {language}: add it or leave the encoder "
-        "out there",
-    )  # fmt: skip
+    other = downstream.rename(columns={"accuracy": "downstream"})
+    both = probing.merge(other, on=list(ACCURACY_KEYS[:2]), validate="many_to_one")
     rows = []
     for (language, task), cells in both.groupby(["language", "task"], sort=False):
         pair = cells["accuracy"].to_numpy(), cells["downstream"].to_numpy()
@@ -230,7 +189,6 @@ def encoder_distances(table: pd.DataFrame) -> pd.DataFrame:
     Square, encoder by encoder in the order of the table, 0 on the diagonal (section 8.3: variants
     of an encoder are nearer to each other than to the others). All encoders have the same cells.
     """
-    table = _checked(table)
     names = list(dict.fromkeys(table["encoder"]))
     cells = table.pivot(index="encoder", columns=["language", "task"], values="accuracy").loc[names]
     apart = cells.to_numpy()[:, None] - cells.to_numpy()[None]

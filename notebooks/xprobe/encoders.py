@@ -2,13 +2,8 @@
 
 The six encoders of Ravishankar, Øvrelid and Velldal (2019, section 5), each a way to turn the word
 vectors of a sentence into one vector, trained on inference (`train_nli`), mapped by translations
-(`align`), and known by their `Recipe`.
-
-    barking = Sentences.of([["A", "dog", "barks", "."]], lookup)  # a `word_spaces.Lookup`
-    encode("rnn-max", MINI, weights(encoder("rnn-max", MINI, seed=1)), barking)  # float32 (1, 128)
-
-Padding changes nothing: a sentence has the same vector whatever it shares its batch with (but for
-the last digits, since sums of another size are added up in another order).
+(`align`), and known by their `Recipe`. A sentence has the same vector, but for the last digits,
+whatever it shares its batch with.
 """
 
 import math
@@ -38,8 +33,7 @@ ENCODER_NAMES = {
     "attention-last": "Attention (last)",
 }  # fmt: skip
 ENCODERS = tuple(ENCODER_NAMES)
-#: Sentences of like length that are encoded at once, in training and after; they move speed and the
-#: last digits.
+#: Sentences of like length that are encoded at once, in training and after.
 PIECE, BATCH = 16, 64
 
 
@@ -49,72 +43,46 @@ class EncoderError(ValueError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the encoders, by default those of Table 2.
+    """The sizes of the encoders, by default those of Table 2 (800 channels of each width)."""
 
-    ``words`` is the width of the word vectors; ``hidden`` that of each direction of an LSTM of so
-    many ``layers``, between which the share ``dropout`` is dropped in training (the paper gives
-    10 % without a place). A convolutional encoder has ``channels`` of each of its ``filters``
-    (widths in words), with so many zero vectors of ``padding`` before and after a sentence, and a
-    vector of ``projection`` numbers. (That Table 2's 800 channels are of each width follows Gan et
-    al. 2017: 5.3 million weights beside the recurrent 9.7, not section 5's "order of magnitude".)
-    Attention has a hidden layer of ``attention`` units and so many ``heads``.
-    """
-
-    words: int = 300
-    hidden: int = 512
+    words: int = 300  # numbers of a word vector
+    hidden: int = 512  # of each direction of an LSTM
     layers: int = 2
-    dropout: float = 0.1
-    channels: int = 800
-    filters: tuple[int, ...] = (3, 4, 5)
-    padding: tuple[int, ...] = (1, 2, 2)
+    dropout: float = 0.1  # between layers; the paper gives 10 % without a place
+    channels: int = 800  # of each filter
+    filters: tuple[int, ...] = (3, 4, 5)  # widths in words
+    padding: tuple[int, ...] = (1, 2, 2)  # zero vectors before and after a sentence
     projection: int = 1024
-    attention: int = 150
+    attention: int = 150  # hidden units
     heads: int = 60
 
 
-#: Small enough to train dozens of encoders in a minute; one layer, so nothing is dropped out.
+#: Small enough to train dozens in a minute; one layer, so nothing is dropped out.
 MINI = Sizes(
     words=100, hidden=64, layers=1, dropout=0.0, channels=64, projection=128, attention=32, heads=8
 )
 
 
-# --- what they read -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Sentences as numbers of word types.
+    """Sentences as numbers of word types."""
 
-    ``vectors`` is float32 ``(n_types, words)``, never trained; ``ids`` has for each sentence int64
-    ``(n_words,)``, rows of ``vectors``.
-    """
-
-    vectors: np.ndarray
-    ids: tuple[np.ndarray, ...]
+    vectors: np.ndarray  # float32 (n_types, words), never trained
+    ids: tuple[np.ndarray, ...]  # of each sentence rows of the vectors, int64 (n_words,)
 
     @classmethod
     def of(
         cls, token_lists: Sequence[Sequence[str]], lookup: Callable[[Sequence[str]], np.ndarray]
     ) -> "Sentences":
-        """Sentences of words, with the vectors that ``lookup`` has for words: ``(n_types, dim)``.
-
-        A word without a vector is what ``lookup`` makes of it (zeros, say): it keeps its place.
-        EncoderError for a sentence without words.
-        """
+        """Sentences of words with the vectors of a lookup; EncoderError for one without words."""
+        if empty := [at for at, words in enumerate(token_lists) if not len(words)]:
+            raise EncoderError(f"sentence {empty[0]} (from 0) has no words: leave it out")
         types: dict[str, int] = {}
-        ids = []
-        for position, words in enumerate(token_lists):
-            if not len(words):
-                raise EncoderError(f"sentence {position} (from 0) has no words: leave it out")
-            ids.append(np.array([types.setdefault(word, len(types)) for word in words], np.int64))
+        ids = [np.array([types.setdefault(x, len(types)) for x in own]) for own in token_lists]
         return cls(np.ascontiguousarray(lookup(list(types)), dtype=np.float32), tuple(ids))
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
-        """The sentences at these positions, in this order."""
-        return Sentences(self.vectors, tuple(self.ids[row] for row in rows))
 
 
 def mean_vectors(sentences: Sentences) -> np.ndarray:
@@ -123,7 +91,7 @@ def mean_vectors(sentences: Sentences) -> np.ndarray:
 
 
 class SentenceTable:
-    """Sentences on a device, where batches of them are laid out; ``lengths`` is int64 ``(n,)``."""
+    """Sentences on a device, where batches of them are laid out."""
 
     def __init__(self, sentences: Sentences, device: torch.device) -> None:
         self.lengths = np.array([len(words) for words in sentences.ids])
@@ -139,22 +107,17 @@ class SentenceTable:
         steps = np.arange(lengths.max())
         places = np.minimum(self._starts[rows][:, None] + steps, len(self._flat) - 1)
         ids = np.where(steps < lengths[:, None], self._flat[places], self._padding)
-        device = self._vectors.device
-        return (
-            functional.embedding(torch.from_numpy(ids).to(device), self._vectors),
-            torch.from_numpy(lengths).to(device),
-        )
+        on = self._vectors.device
+        embedded = functional.embedding(torch.from_numpy(ids).to(on), self._vectors)
+        return embedded, torch.from_numpy(lengths).to(on)
 
 
-# --- encoders: word vectors (b, t, words) and lengths (b,) → sentence vectors (b, width) ----------
+# Encoders: word vectors (b, t, words) and lengths (b,) → sentence vectors (b, width).
 
 
 class _BiLSTM(nn.Module):
-    """Layers of LSTMs in both directions: ``(b, t, words)`` → ``(b, t, 2 * hidden)``.
-
-    The backward one reads sentences that are turned round within their lengths, so that padding is
-    always behind: packed sequences take a CPU two to three times as long.
-    """
+    """Layers of LSTMs in both directions: ``(b, t, words)`` → ``(b, t, 2 * hidden)``; the backward
+    one reads sentences turned round. (Packed ones take a CPU two to three times as long.)"""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -183,9 +146,9 @@ class _BiLSTM(nn.Module):
 class _Recurrent(nn.Module):
     """Maximum of the states over the words, or the last states of both directions."""
 
-    def __init__(self, sizes: Sizes, *, last: bool) -> None:
+    def __init__(self, sizes: Sizes, pooling: str) -> None:
         super().__init__()
-        self.lstm, self.last, self.width = _BiLSTM(sizes), last, 2 * sizes.hidden
+        self.lstm, self.last, self.width = _BiLSTM(sizes), pooling == "last", 2 * sizes.hidden
 
     def forward(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         states = self.lstm(embedded, lengths)
@@ -199,9 +162,9 @@ class _Recurrent(nn.Module):
 class _Convolutional(nn.Module):
     """Filters of several widths, rectified, their maximum or mean over all places, projected."""
 
-    def __init__(self, sizes: Sizes, *, mean: bool) -> None:
+    def __init__(self, sizes: Sizes, pooling: str) -> None:
         super().__init__()
-        self.mean, self.width, self.padding = mean, sizes.projection, sizes.padding
+        self.mean, self.width, self.padding = pooling == "mean", sizes.projection, sizes.padding
         self.filters = nn.ModuleList(
             nn.Conv1d(sizes.words, sizes.channels, width) for width in sizes.filters
         )
@@ -225,14 +188,13 @@ class _Convolutional(nn.Module):
 class _Attentive(nn.Module):
     """Self-attention over the states H of an LSTM (Lin et al. 2017), of the heads one vector.
 
-    A = softmax over the words of W2 tanh(W1 Hᵀ), without bias; M = A H has one row a head. "max" is
-    the maximum over the heads. For "last" the paper says no more than the word; here it is the last
-    row of M, so that the other heads learn nothing.
+    A = softmax over the words of W2 tanh(W1 Hᵀ); M = A H has one row a head. "max" is the maximum
+    over the heads; "last", which the paper does not explain, the last row, so others learn nothing.
     """
 
-    def __init__(self, sizes: Sizes, *, last: bool) -> None:
+    def __init__(self, sizes: Sizes, pooling: str) -> None:
         super().__init__()
-        self.lstm, self.last, self.width = _BiLSTM(sizes), last, 2 * sizes.hidden
+        self.lstm, self.last, self.width = _BiLSTM(sizes), pooling == "last", 2 * sizes.hidden
         self.first = nn.Linear(2 * sizes.hidden, sizes.attention, bias=False)
         self.second = nn.Linear(sizes.attention, sizes.heads, bias=False)
 
@@ -250,20 +212,14 @@ def _beyond(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
 
 
 def encoder(name: str, sizes: Sizes, seed: int) -> nn.Module:
-    """An encoder with random weights (the usual ones of its layers), drawn from ``seed``.
-
-    Raises EncoderError for a name that is none of `ENCODERS`.
-    """
+    """An encoder with random weights, drawn from ``seed``; EncoderError for an unknown name."""
     if name not in ENCODERS:
         raise EncoderError(f"the encoder {name!r} is none of {', '.join(ENCODERS)}")
+    kinds = {"rnn": _Recurrent, "cnn": _Convolutional, "attention": _Attentive}
     kind, pooling = name.split("-")
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        if kind == "cnn":
-            return _Convolutional(sizes, mean=pooling == "mean")
-        if kind == "rnn":
-            return _Recurrent(sizes, last=pooling == "last")
-        return _Attentive(sizes, last=pooling == "last")
+        return kinds[kind](sizes, pooling)
 
 
 def weights(module: nn.Module) -> dict[str, np.ndarray]:
@@ -271,17 +227,10 @@ def weights(module: nn.Module) -> dict[str, np.ndarray]:
     return {name: x.detach().cpu().numpy().copy() for name, x in module.state_dict().items()}
 
 
-# --- vectors --------------------------------------------------------------------------------------
-
-
 def encode(
     name: str, sizes: Sizes, state: Mapping[str, np.ndarray], sentences: Sentences
 ) -> np.ndarray:
-    """Vectors of sentences by an encoder with the given `weights`: float32 ``(n, width)``.
-
-    On the device that the settings name; a CPU works with one thread. EncoderError for an unknown
-    encoder.
-    """
+    """Vectors of sentences by an encoder with the given `weights`: float32 ``(n, width)``."""
     where = loading.device_of(None)
     table = SentenceTable(sentences, where)
     net = encoder(name, sizes, seed=0)
@@ -300,10 +249,8 @@ def vectors_of(net: nn.Module, table: SentenceTable) -> torch.Tensor:
 def pieces_encoded(
     net: nn.Module, table: SentenceTable, rows: np.ndarray, size: int = PIECE
 ) -> torch.Tensor:
-    """Vectors ``(len(rows), width)`` of some sentences, ``size`` of like length together.
-
-    So a batch may be drawn at random and yet hold little padding.
-    """
+    """Vectors ``(len(rows), width)`` of some sentences, ``size`` of like length together: a batch
+    may be drawn at random and yet hold little padding."""
     order = np.argsort(table.lengths[rows], kind="stable")
     pieces = np.split(order, range(size, len(rows), size))
     vectors = torch.cat([net(*table.embedded(rows[piece])) for piece in pieces])
@@ -318,10 +265,9 @@ LabelledPairs = tuple[Sentences, Sentences, np.ndarray]
 class InferenceEncoder:
     """A trained encoder, of English or mapped to another language, with the English classifier.
 
-    ``arrays`` are the weights after the best epoch, float32, "state." and "classifier." before
-    their names, and "history.", a number an epoch: ``epoch`` (from 1), mean ``loss`` of what it
-    learns from, of a mapped one the mean ``cosine`` of translations while training, and the
-    ``accuracy`` on inference of the validation pairs, 0 to 1.
+    ``arrays`` are the weights of the best epoch, "state." and "classifier." before their names, and
+    "history.", a number an epoch: ``epoch`` (from 1), mean ``loss``, of a mapped one the mean
+    ``cosine`` of translations, and ``accuracy`` on the validation pairs, 0 to 1.
     """
 
     name: str
@@ -333,14 +279,14 @@ class InferenceEncoder:
         start = f"{name}."
         return {x.removeprefix(start): y for x, y in self.arrays.items() if x.startswith(start)}
 
-    @property
-    def history(self) -> pd.DataFrame:
-        """A row an epoch."""
-        return pd.DataFrame(self.part("history"))
-
     def encode(self, sentences: Sentences) -> np.ndarray:
         """As `encode`."""
         return encode(self.name, self.sizes, self.part("state"), sentences)
+
+    def answers(self, premises: Sentences, hypotheses: Sentences) -> np.ndarray:
+        """Classes of pairs, int64 ``(n,)``, places in ``labelled.NLI``."""
+        u, v = (torch.from_numpy(self.encode(side)) for side in (premises, hypotheses))
+        return _classified(self.head(), u, v)
 
     def head(self) -> nn.Linear:
         """The classifier."""
@@ -348,9 +294,6 @@ class InferenceEncoder:
         head = nn.Linear(*own["weight"].shape[::-1])
         head.load_state_dict({key: torch.from_numpy(x) for key, x in own.items()})
         return head
-
-
-# --- inference ------------------------------------------------------------------------------------
 
 
 def pair_features(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -369,59 +312,33 @@ def train_nli(
 ) -> InferenceEncoder:
     """Train an encoder and a classifier of its vectors on inference, word vectors held fixed.
 
-    One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
-    layer over `pair_features` and a softmax over the three classes: the paper names no hidden
-    layer (InferSent has one of 512). It trains with Adam, on the device of the settings; batches
-    are random, but the pairs of one premise come one after another (XNLI and MultiNLI have three),
-    so that it is encoded once a batch. By the ``validation`` pairs the best epoch is chosen (the
-    first of equals); training ends after ``patience`` epochs in a row without a better accuracy.
-    Further options are those of `TRAINING`: ``seed`` is that of the weights, the order of pairs and
-    what is dropped out. EncoderError for a loss that is no longer a number.
+    One encoder for both sides (Conneau et al. 2017), one linear layer over `pair_features`, and
+    Adam. Batches are random, but a premise is encoded once, its pairs one after another. The best
+    epoch by the ``validation`` pairs is kept; training ends after ``patience`` epochs without a
+    better one. Options are those of `TRAINING`. EncoderError for a loss that is no number.
     """
     where, options = loading.device_of(None), TRAINING | options
     net = encoder(name, sizes, options["seed"]).to(where)
     with torch.random.fork_rng([]):
         torch.manual_seed(options["seed"])
         head = nn.Linear(4 * net.width, len(labelled.NLI)).to(where)
-    numbers = [_numbered(side) for side in pairs[:2]]
-    tables = [
-        SentenceTable(side.take(np.unique(own, return_index=True)[1]), where)
-        for side, own in zip(pairs, numbers, strict=False)
-    ]
+    seen: dict[bytes, int] = {}
+    numbers = np.array([seen.setdefault(own.tobytes(), len(seen)) for own in pairs[0].ids])
+    firsts = np.unique(numbers, return_index=True)[1]
+    tables = [SentenceTable(side, where) for side in pairs[:2]]
     classes = torch.from_numpy(np.asarray(pairs[2], np.int64)).to(where)
 
     def losses(rows: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
-        u, v = (_encoded(net, *side, rows) for side in zip(tables, numbers, strict=True))
+        different, places = np.unique(numbers[rows], return_inverse=True)
+        u = pieces_encoded(net, tables[0], firsts[different])[torch.from_numpy(places)]
+        v = pieces_encoded(net, tables[1], rows)
         return {"loss": functional.cross_entropy(head(pair_features(u, v)), classes[rows])}
 
     arrays = _train(
-        f"{name}, inference", nn.ModuleDict({"state": net, "classifier": head}), numbers[0], losses,
+        f"{name}, inference", nn.ModuleDict({"state": net, "classifier": head}), numbers, losses,
         (net, head, validation), **options,
     )  # fmt: skip
     return InferenceEncoder(name, sizes, arrays)
-
-
-def _numbered(side: Sentences) -> np.ndarray:
-    """For each sentence its number among the different ones: XNLI has each premise three times."""
-    seen: dict[bytes, int] = {}
-    return np.array([seen.setdefault(words.tobytes(), len(seen)) for words in side.ids])
-
-
-def _encoded(
-    net: nn.Module, table: SentenceTable, numbers: np.ndarray, rows: np.ndarray
-) -> torch.Tensor:
-    """Vectors of some of the sentences, each different one encoded once."""
-    different, places = np.unique(numbers[rows], return_inverse=True)
-    vectors = pieces_encoded(net, table, different)
-    return vectors[torch.from_numpy(places).to(vectors.device)]
-
-
-def nli_predictions(
-    trained: InferenceEncoder, premises: Sentences, hypotheses: Sentences
-) -> np.ndarray:
-    """Classes of pairs of the encoder's language, int64 ``(n,)``, places in ``labelled.NLI``."""
-    u, v = (torch.from_numpy(trained.encode(side)) for side in (premises, hypotheses))
-    return _classified(trained.head(), u, v)
 
 
 @torch.inference_mode()
@@ -429,31 +346,22 @@ def _classified(head: nn.Linear, u: torch.Tensor, v: torch.Tensor) -> np.ndarray
     return head(pair_features(u, v)).argmax(dim=1).cpu().numpy()
 
 
-# --- mapping --------------------------------------------------------------------------------------
-
-
 def alignment_loss(
     x: torch.Tensor, y: torch.Tensor, x_c: torch.Tensor, y_c: torch.Tensor, lam: float = 0.25
 ) -> torch.Tensor:
     """‖x − y‖² − λ(‖x_c − y‖² + ‖x − y_c‖²), the mean over a batch (section 5.2).
 
-    Rows of x and y ``(n, width)`` are vectors of translations of one another; x_c and y_c are
-    vectors of other sentences of the two languages.
+    Rows of x and y ``(n, width)`` are vectors of translations; x_c and y_c of other sentences.
 
     **The best y is not x.** With x_c and y_c drawn from all sentences, whose mean is x̄ in English,
-    the expected loss is, but for a constant, ‖x − y‖² − 2λ‖y − x̄‖² (each y is as often the other
-    sentence as it has one), and its minimum lies, where 2λ < 1, at
+    the expected loss is, but for a constant, ‖x − y‖² − 2λ‖y − x̄‖², and its minimum lies at
 
-        y = x̄ + (x − x̄) / (1 − 2λ),
+        y = x̄ + (x − x̄) / (1 − 2λ):
 
-    so at the paper's λ = 0.25 mapped vectors are to stand apart from their mean twice as far as
-    the English ones, in the same directions: cosines about the mean tell of success, norms and the
-    loss itself (below zero) do not. A vector that is bounded, such as the states of an LSTM, gets
-    there only within its bounds. With n sentences of which each is drawn but the own, the factor is
-    (1 + 2λ / (n − 1)) / (1 − 2λ), a little more.
-
-    (The squares are those of the paper, which speaks of a mean-squared error. Conneau et al. 2018,
-    whom it follows, have the distances themselves, of which y = x is the best where 2λ < 1.)
+    at λ = 0.25 mapped vectors stand apart from their mean twice as far as the English ones, in the
+    same directions, as far as an LSTM's bounds allow. With n sentences of which each is drawn but
+    the own, the factor is (1 + 2λ / (n − 1)) / (1 − 2λ). (Conneau et al. 2018, whom the paper
+    follows, have distances and no squares, of which y = x is the best where 2λ < 1.)
     """
     near = (x - y).square().sum(dim=-1)
     far = (x_c - y).square().sum(dim=-1) + (x - y_c).square().sum(dim=-1)
@@ -464,16 +372,13 @@ def align(
     english: InferenceEncoder, source: Sentences, target: Sentences, validation: LabelledPairs,
     **options: Any,
 ) -> InferenceEncoder:  # fmt: skip
-    """Map an English encoder to another language by translations.
+    """Map an English encoder, held fixed, to another language by translations.
 
-    A target encoder of the same kind, from random weights, learns with `alignment_loss`; λ is at
-    least 0 and below 0.5, where the loss ceases to have a minimum. The English one is held fixed.
-    ``target`` translates ``source``, with word vectors in the space of the English ones. The other
-    sentences x_c and y_c of a pair are others of the same random batch, for each language another
-    ring through the batch, so that each sentence is the other of one and none its own.
-
-    The ``validation`` pairs are of the target language; they, the other options (of `MAPPING`) and
-    errors are as in `train_nli`.
+    A target encoder of the same kind, from random weights, learns with `alignment_loss` (0 ≤ λ <
+    0.5: above the loss has no minimum). ``target`` translates ``source``, with word vectors in the
+    space of the English ones. The other sentences x_c and y_c of a pair are others of the same
+    batch, for each language another ring through it. The ``validation`` pairs are of the target
+    language; options (of `MAPPING`) and errors are as in `train_nli`.
     """
     where, options = loading.device_of(None), MAPPING | options
     lam, epochs = options.pop("lam"), options.pop("max_epochs")
@@ -508,23 +413,15 @@ def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
     return others
 
 
-# --- training -------------------------------------------------------------------------------------
-
-#: Rows of a batch and a generator → what is learnt by, "loss", and further figures of the batch.
-_Losses = Callable[[np.ndarray, np.random.Generator], dict[str, torch.Tensor]]
-
-
 @one_thread()
 def _train(
-    what: str, module: nn.Module, groups: np.ndarray, losses: _Losses,
+    what: str, module: nn.Module, groups: np.ndarray, losses: Callable[..., dict],
     judge: tuple[nn.Module, nn.Linear, LabelledPairs], *, seed: int, epochs: int, batch_size: int,
     learning_rate: float, patience: int,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Weights of the best epoch, and "history." of all. Rows of a group ``(n,)`` go into one batch.
-
-    The best epoch is the one in which the net and the classifier of ``judge`` are right about most
-    of its pairs.
-    """
+    """Weights of the best epoch by the pairs of ``judge``, and "history." of all; rows of one of
+    the ``groups`` ``(n,)`` go into one batch. ``losses``: rows and a generator → figures, "loss"
+    among them."""
     n, device = len(groups), next(module.parameters()).device
     net, head, (*sides, classes) = judge
     tables = [SentenceTable(side, device) for side in sides]
@@ -565,10 +462,10 @@ def _train(
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """Pairs of inference in the words of a lookup, made when they are needed.
+    """Pairs of inference in the words of a lookup, made when they are needed; parts are joined.
 
-    ``parts`` are joined; they are of the lookup's language. ``exchanged``: a seed by which each
-    pair has the premise of another one: what is still right is known from the hypothesis.
+    ``exchanged``: a seed by which each pair has the premise of another one: what is still right is
+    known from the hypothesis.
     """
 
     parts: tuple[Examples, ...]
@@ -584,14 +481,15 @@ class Inference:
 
     @cached_property
     def loaded(self) -> LabelledPairs:
-        """Premises, hypotheses and classes, in words as `word_spaces.tokenize` has them."""
-        sides = (
-            [tokenize(x, part.language) for part in self.parts for x in getattr(part, side)]
+        """Premises, hypotheses and classes."""
+        premises, hypotheses = (
+            Sentences.of([tokenize(x, y.language) for y in self.parts for x in getattr(y, side)],
+                         self.lookup)
             for side in ("first", "second")
-        )
-        premises, hypotheses = (Sentences.of(side, self.lookup) for side in sides)
+        )  # fmt: skip
         if self.exchanged is not None:
-            premises = premises.take(_ring(len(self), np.random.default_rng(self.exchanged)))
+            ring = _ring(len(self), np.random.default_rng(self.exchanged))
+            premises = replace(premises, ids=tuple(premises.ids[row] for row in ring))
         return premises, hypotheses, self.labels
 
     @property
@@ -603,28 +501,21 @@ class Inference:
         return sum(map(len, self.parts))
 
 
-# --- recipes --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What an encoder is made of, as data: its ``ask`` names all that decides the weights.
-
-    ``making`` gives what makes them; a random encoder has none. ``nli`` is the recipe of the
-    English encoder that one was mapped from.
-    """
+    """What an encoder is made of, as data."""
 
     name: str
     sizes: Sizes
-    ask: Ask
-    making: Callable[[], Making] | None = None
-    nli: "Recipe | None" = None
+    ask: Ask  # all that decides the weights
+    making: Callable[[], Making] | None = None  # what makes them; none for random ones
+    nli: "Recipe | None" = None  # of English, what it was mapped from
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights."""
-        if self.making is None:
-            return weights(encoder(self.name, self.sizes, self.ask.about["seed"]))
-        return trained([self])[0].part("state")
+        if self.making:
+            return trained([self])[0].part("state")
+        return weights(encoder(self.name, self.sizes, self.ask.about["seed"]))
 
 
 def untrained(name: str, sizes: Sizes, seed: int) -> Recipe:
@@ -650,11 +541,8 @@ def mapped(
     nli: Recipe, parallel: ParallelText, source: Lookup, target: Lookup | None,
     validation: Inference, **options: Any,
 ) -> Recipe:  # fmt: skip
-    """The recipe of an encoder that `align` makes of ``nli``.
-
-    ``parallel`` has English first; it is read with ``source`` and ``target``. Without ``target``
-    English is mapped to itself.
-    """
+    """What `align` makes of ``nli`` by translations, English first; without ``target`` English
+    is mapped to itself."""
     about = {"nli": nli.ask, "translations": parallel.about, "source": source.ask}
     about |= {"target": target and target.ask, "validation": validation.about}
     about |= {"options": MAPPING | options}
@@ -670,26 +558,20 @@ def mapped(
 def both_sides(
     parallel: ParallelText, source: Lookup, target: Lookup | None
 ) -> tuple[Sentences, Sentences]:
-    """Translations in the words of two lookups; without the second, English twice."""
+    """Translations in the words of two lookups."""
     english = Sentences.of(parallel.lines[0], source)
     return english, Sentences.of(parallel.lines[1], target) if target else english
 
 
 def trained(recipes: Sequence[Recipe]) -> list[InferenceEncoder]:
-    """The encoders of some recipes; those that this machine has not got train side by side.
-
-    Raises EncoderError as `train_nli` and `align`; what was finished before is kept.
-    """
+    """The encoders of some recipes; those that this machine has not got train side by side."""
     if english := [recipe.nli for recipe in recipes if recipe.nli]:
         trained(english)  # all before the first that is mapped from one
     values = made({recipe.ask: recipe.making for recipe in recipes})
     return [InferenceEncoder(own.name, own.sizes, values[own.ask]) for own in recipes]
 
 
-# --- what they answer -----------------------------------------------------------------------------
-
-#: An encoder, and the pairs that it is asked. The English one may be asked those of another
-#: language, whose words it reads in the space of the English ones.
+#: An encoder, and the pairs that it is asked, in whatever language.
 Question = tuple[Recipe, Inference]
 
 
@@ -697,9 +579,9 @@ def inferences(asked: Sequence[Question]) -> list[np.ndarray]:
     """What encoders answer, each its own pairs: classes, int8 ``(n,)``; errors as `trained`."""
 
     def calls(missing: list[int]) -> list[work.Call]:
-        trained([recipe for recipe, _ in map(asked.__getitem__, missing)])
-        pairs = ((place, *asked[place]) for place in missing)
-        return [([place], (*trained([own]), *pairs.loaded[:2])) for place, own, pairs in pairs]
+        own = trained([asked[place][0] for place in missing])
+        pairs = [asked[place][1].loaded[:2] for place in missing]
+        return [([x], (y, *z)) for x, y, z in zip(missing, own, pairs, strict=True)]
 
     abouts = [{"encoder": recipe.ask, "asked": own.about} for recipe, own in asked]
     values = work.results(ANSWERS, abouts, calls, what="encoders asked", alone=True)
@@ -708,8 +590,7 @@ def inferences(asked: Sequence[Question]) -> list[np.ndarray]:
 
 def _answered(own: InferenceEncoder, first: Sentences, second: Sentences) -> Value:
     """Predicted classes, with the history of training."""
-    predicted = nli_predictions(own, first, second).astype(np.int8)
-    return own.part("history") | {"predicted": predicted}
+    return own.part("history") | {"predicted": own.answers(first, second).astype(np.int8)}
 
 
 def _answers_apart(stored: Value, computed: Value) -> float:

@@ -1,21 +1,18 @@
 """X-Probe's small encoders before its tasks, and tasks of one size in several languages.
 
-One of the six encoders of `xprobe.encoders` by its recipe, or the mean of word vectors. What reads
-Transformers, or any function of sentences, is `xlx.experiment.sentence_probes`.
+What reads Transformers, or any function of sentences, is `xlx.experiment.sentence_probes`.
 """
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes, sentence_tasks, statistics
@@ -25,105 +22,57 @@ from xlx.measures.sentence_tasks import (
     Candidates,
     ProbingTask,
     Rules,
-    TaskPart,
-    Tokens,
+    TooFewSentencesError,
 )
 from xlx.results import checks, paths, work
 from xlx.results.executors import one_thread
 from xlx.text.trees import Trees, load_trees
 from xprobe import encoders
-from xprobe.encoders import Recipe, Sentences, mean_vectors
+from xprobe.encoders import Recipe, Sentences
 from xprobe.word_spaces import Lookup
 
-#: Tokenised sentences → vectors ``(n, dim)``.
-Encode = Callable[[Sequence[Tokens]], np.ndarray]
+#: Units of the probe's hidden layer, and what they apply (Table 2).
+HIDDEN, ACTIVATION = 150, "sigmoid"
+#: What names a cell of the tables: an encoder, how it came about, a language, a task.
+CELL_KEYS = ("encoder", "condition", "language", "task")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An encoder of the sentences of a language.
+    """One of the six encoders, by its recipe, over the words of a lookup; without it their mean."""
 
-    Tables name it by ``encoder`` ("RNN (maxpool)"), ``condition`` ("mapped") and ``language``,
-    which may be any name that the tasks of `probe` go by. ``about`` is all that decides its
-    vectors, but for the sentences: text, numbers and asks. Results are found by it, so two encoders
-    need two. ``ready`` makes of some tasks what encodes
-    their sentences, tokenised, as vectors ``(n, dim)``; it is called only where something is to be
-    computed, and what it gives may run in another process. One of the six encoders has a
-    ``recipe``: what is trained beforehand, side by side.
-    """
+    lookup: Lookup
+    language: str  # any name that the tasks of `probe` go by
+    condition: str = "not trained"
+    recipe: Recipe | None = None
 
-    encoder: str
-    condition: str
-    language: str
-    about: Mapping[str, Any]
-    ready: Callable[[Sequence[ProbingTask]], Encode] = field(repr=False)
-    recipe: Recipe | None = field(default=None, repr=False)
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Encoder, condition and language, as tables have them: "RNN (maxpool)", "mapped", "de"."""
+        own = self.recipe and encoders.ENCODER_NAMES[self.recipe.name]
+        return own or "mean of words", self.condition, self.language
 
-
-# --- encoders -------------------------------------------------------------------------------------
-
-
-def of_encoder(recipe: Recipe, lookup: Lookup, language: str, condition: str) -> Subject:
-    """One of `encoders.ENCODERS`, by its recipe, over the words of a lookup."""
-
-    def ready(tasks: Sequence[ProbingTask]) -> Encode:
-        own = partial(encoders.encode, recipe.name, recipe.sizes, recipe.state())
-        return partial(_in_words, own, word_table(lookup, *tasks))
-
-    about = {"encoder": recipe.ask, "lookup": lookup.ask}
-    return Subject(encoders.ENCODER_NAMES[recipe.name], condition, language, about, ready, recipe)
-
-
-def of_mean(lookup: Lookup, language: str) -> Subject:
-    """The mean of a sentence's word vectors: an encoder that knows no order and is not trained."""
-
-    def ready(tasks: Sequence[ProbingTask]) -> Encode:
-        return partial(_in_words, mean_vectors, word_table(lookup, *tasks))
-
-    return Subject("mean of words", "not trained", language, {"mean": lookup.ask}, ready)
-
-
-def _in_words(
-    encode: Callable[[Sentences], np.ndarray], lookup: Callable[[Sequence[str]], np.ndarray],
-    sentences: Sequence[Tokens],
-) -> np.ndarray:  # fmt: skip
-    return encode(Sentences.of(sentences, lookup))
-
-
-@lru_cache(maxsize=16)  # encoders of a language read the same
-def word_table(lookup: Lookup, *tasks: ProbingTask) -> Callable[[Sequence[str]], np.ndarray]:
-    """A lookup of the words that some tasks have: little to send to another process."""
-    parts = [part for task in tasks for part in task.parts().values()]
-    words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
-    return partial(_of_table, {word: row for row, word in enumerate(words)}, lookup(words))
-
-
-def _of_table(place: Mapping[str, int], vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
-    return vectors[[place[word] for word in words]]
-
-
-# --- what knows nothing ---------------------------------------------------------------------------
+    @property
+    def about(self) -> dict[str, Any]:
+        """All that decides its vectors, but for the sentences: results are found by it."""
+        if self.recipe is None:
+            return {"mean": self.lookup.ask}
+        return {"encoder": self.recipe.ask, "lookup": self.lookup.ask}
 
 
 def token_counts(texts: Sequence[str], language: str) -> np.ndarray:
-    """The number of tokens, and nothing else: what a task gives away by length, ``(n, 1)``."""
+    """The number of tokens and nothing else, ``(n, 1)``."""
     return np.array([[len(text.split())] for text in texts], dtype=np.float32)
 
 
 def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np.ndarray:
-    """The mean of a random vector for each word, ``(n, dim)``: which words there are, no more.
-
-    A bag of words folded into ``dim`` numbers, so that the probe of an encoder fits it (Wieting and
-    Kiela 2019 use random vectors for the same end). A word's vector depends on the word and seed.
-    """
+    """The mean of a random vector for each word, ``(n, dim)``: which words there are, no more
+    (Wieting and Kiela 2019). A word's vector depends on the word and seed."""
     drawn = {
         word: np.random.default_rng([seed, zlib.crc32(word.encode())]).standard_normal(dim)
         for word in {word for text in texts for word in text.split()}
     }
     return np.array([np.mean([drawn[x] for x in text.split()], axis=0) for text in texts])
-
-
-# --- tasks ----------------------------------------------------------------------------------------
 
 
 def alike(
@@ -137,23 +86,24 @@ def alike(
     The size of a task (all parts together, in the ``proportions`` of train, validation and test) is
     the greatest that every language can have, ``most`` at most. A language that cannot have
     ``least`` does not have the task. A task with fewer test sentences than ``n_test`` is drawn
-    again, with the next seeds, until there are so many in all draws or ``max_draws`` are done;
-    draws are of one stock and may share sentences. ``trees`` and ``rules`` are as of `build`.
+    again, with the next seeds, until there are so many or ``max_draws`` are done; draws may share
+    sentences. ``trees`` and ``rules`` are as of `build`, and so are errors.
 
     Returns the tasks by language, the draws of one after another, and a table with a row a task and
     language: ``task``, ``language``, ``usable`` (the largest size that the language could have),
     ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
-
-    Raises TooFewSentencesError where no language has `least`, and as `build`.
     """
     tasks: dict[str, list[ProbingTask]] = {language: [] for language in trees}
     rows = []
     for name in names:
-        candidates = {code: _candidates(name, own, rules or Rules()) for code, own in trees.items()}
-        usable = {code: own.largest if own else 0 for code, own in candidates.items()}
+        candidates: dict[str, Candidates] = {}
+        for code, own in trees.items():
+            with suppress(TooFewSentencesError):  # not even its classes are there
+                candidates[code] = Candidates.of(name, own, rules or Rules())
+        usable = {code: candidates[code].largest if code in candidates else 0 for code in trees}
         able = [code for code, total in usable.items() if total >= max(least, 1)]
         if not able:
-            raise sentence_tasks.TooFewSentencesError(
+            raise TooFewSentencesError(
                 f"{name}: {max(least, 1)} sentences are needed, and no language has more than "
                 f"{max(usable.values())}; lower `least`, change the rules or add text"
             )
@@ -170,46 +120,26 @@ def alike(
     return tasks, pd.DataFrame(rows, columns=["task", "language", "usable", *TASK_PARTS, "draws"])
 
 
-def _candidates(name: str, trees: Trees | Sequence[Trees], rules: Rules) -> Candidates | None:
-    """What is usable for a task, or nothing where not even its classes are there."""
-    try:
-        return Candidates.of(name, trees, rules)
-    except sentence_tasks.TooFewSentencesError:
-        return None
-
-
-#: Units of the probe's hidden layer, and what they apply (Table 2).
-HIDDEN, ACTIVATION = 150, "sigmoid"
-#: What names a cell of the tables: an encoder, how it came about, a language, a task.
-CELL_KEYS = ("encoder", "condition", "language", "task")
-
-
 def probe(
     subjects: Sequence[Subject], tasks: Mapping[str, Sequence[ProbingTask]], *,
     seeds: Sequence[int] = (0, 1, 2), order: int = 0, control: bool = True, **options: Any,
 ) -> pd.DataFrame:  # fmt: skip
-    """Accuracy of every encoder on every task of its language.
+    """Accuracy of every encoder on every task of its language; none is trained for what is known.
 
-    What is known is not computed again (`xlx.results.work`), so that a run that was stopped goes on
-    where it was, another encoder costs only itself, and none is trained for what the ledger has.
-
-    ``tasks`` has, by language (as the subjects name it), its tasks. A task may be there several
-    times, drawn with other seeds: small ones are measured better so, as more of their sentences are
-    tested on. ``control`` adds the control task, at twice the cost; ``order`` also draws its
-    labels. ``seeds``, ``order`` and ``options`` are fields of `probes.Fitting`.
+    ``tasks`` has, by language (as the subjects name it), its tasks, maybe in several draws.
+    ``control`` adds the control task, at twice the cost; ``order`` also draws its labels.
+    ``seeds``, ``order`` and ``options`` are fields of `probes.Fitting`.
 
     Returns a row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
     ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
     ``classes``, ``accuracy``, ``majority`` and, with ``control``, ``control_accuracy`` and
-    ``selectivity``; accuracies in [0, 1].
-
-    Raises ValueError for a subject whose language has no tasks; two subjects of one name; vectors
-    that are no finite numbers, or too few of them. Also as `probes.fit`.
+    ``selectivity``; accuracies in [0, 1]. ValueError for a subject whose language has no tasks, two
+    subjects of one name, and as `probes.fit`.
     """
     subjects = checks.several(subjects, "subjects", once=True)
     if lost := sorted({own.language for own in subjects} - set(tasks)):
         raise ValueError(f"there are no tasks in {lost[0]}, but {', '.join(tasks) or 'in none'}")
-    names = Counter((own.encoder, own.condition, own.language) for own in subjects)
+    names = Counter(own.names for own in subjects)
     if max(names.values()) > 1:
         raise ValueError(f"two encoders are called {', '.join(names.most_common(1)[0][0])}")
     fitting = {"hidden": HIDDEN, "activation": ACTIVATION, "seeds": list(seeds), "order": order}
@@ -220,80 +150,68 @@ def probe(
     abouts = [{"encoder": own.about, "task": hashes[id(task)]} | more for own, task in cells]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
-        by_subject: dict[int, list[int]] = {}
+        by_subject: dict[Subject, list[int]] = {}
         for place in missing:
-            by_subject.setdefault(id(cells[place][0]), []).append(place)
-        recipes = [cells[places[0]][0].recipe for places in by_subject.values()]
-        encoders.trained([recipe for recipe in recipes if recipe and recipe.making])
+            by_subject.setdefault(cells[place][0], []).append(place)
+        encoders.trained([x.recipe for x in by_subject if x.recipe and x.recipe.making])
         # Encoders of a language one after another, as they read the same words.
-        for places in sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language):
-            own = [cells[place][1] for place in places]
-            yield places, (cells[places[0]][0].ready(own), own, control, fitting)
+        for subject in sorted(by_subject, key=lambda own: own.language):
+            recipe, places = subject.recipe, by_subject[subject]
+            own = tuple(cells[place][1] for place in places)
+            net = recipe and (recipe.name, recipe.sizes, recipe.state())
+            yield places, (net, _in_words(subject.lookup, own), own, control, fitting)
 
     tables, rows = work.results(CELLS, abouts, calls, what="probes"), []
     for (subject, task), table in zip(cells, tables, strict=True):
         same = [own for own in tasks[subject.language] if own.name == task.name]
-        named = {"encoder": subject.encoder, "condition": subject.condition}
-        named |= {"language": subject.language, "task": task.name}
+        named = dict(zip(CELL_KEYS, (*subject.names, task.name), strict=True))
         named["draw"] = next(i for i, own in enumerate(same) if own is task)
         tested = {base for own in same for base in own.test.bases}
         rows.append(table.assign(**named, n_distinct=len(tested)))
-    joined = pd.concat(rows, ignore_index=True)
-    first = [*CELL_KEYS, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
-    return joined[[*first, *(column for column in joined if column not in first)]]
+    return pd.concat(rows, ignore_index=True)
+
+
+def _distinct(tasks: Sequence[ProbingTask]) -> list[tuple[str, ...]]:
+    """The sentences of some tasks, each once."""
+    parts = [part for task in tasks for part in task.parts().values()]
+    return list(dict.fromkeys(tokens for part in parts for tokens in part.tokens))
+
+
+@lru_cache(maxsize=16)  # encoders of a language read the same
+def _in_words(lookup: Lookup, tasks: tuple[ProbingTask, ...]) -> Sentences:
+    return Sentences.of(_distinct(tasks), lookup)
 
 
 def _probed(
-    encode: Encode, tasks: Sequence[ProbingTask], control: bool, options: Mapping[str, Any]
-) -> list[pd.DataFrame]:
-    """A table, with a row a seed, for each of an encoder's tasks; a sentence is encoded once."""
-    parts = [part for task in tasks for part in task.parts().values()]
-    sentences = list(dict.fromkeys(tokens for part in parts for tokens in part.tokens))
-    place = {tokens: row for row, tokens in enumerate(sentences)}
-    with one_thread():
-        vectors = encode(sentences)
-    if len(vectors) != len(sentences):
-        raise ValueError(f"{len(sentences)} sentences gave {len(vectors)} vectors")
+    net: tuple | None, sentences: Sentences, tasks: Sequence[ProbingTask], control: bool,
+    options: Mapping[str, Any],
+) -> list[pd.DataFrame]:  # fmt: skip
+    """A table, a row a seed, for each of an encoder's tasks; those of as many classes at once."""
+    place = {tokens: row for row, tokens in enumerate(_distinct(tasks))}
+    vectors = encoders.encode(*net, sentences) if net else encoders.mean_vectors(sentences)
     tables: dict[int, pd.DataFrame] = {}
     for n_classes in {len(task.classes) for task in tasks}:
         alike = [i for i, task in enumerate(tasks) if len(task.classes) == n_classes]
-        stack = [
-            (tasks[i], {name: vectors[[place[x] for x in part.tokens]]
-                        for name, part in tasks[i].parts().items()})
-            for i in alike
-        ]  # fmt: skip
-        tables |= zip(alike, _scores(stack, control, options), strict=True)
+        states = {
+            name: [vectors[None, [place[x] for x in tasks[i].parts()[name].tokens]] for i in alike]
+            for name in TASK_PARTS
+        }
+
+        def evaluated(labels, states=states, n=n_classes) -> pd.DataFrame:
+            splits = (probes.stacked(states[x], [own[x] for own in labels]) for x in TASK_PARTS)
+            return probes.evaluate_probes(*splits, n, **options)
+
+        with one_thread():
+            own = [{x: part.labels for x, part in tasks[i].parts().items()} for i in alike]
+            table = evaluated(own).drop(columns=["epoch", "validation_loss"])
+            if control:
+                dealt = evaluated([dealt_labels(tasks[i], options["order"]) for i in alike])
+                table["control_accuracy"] = dealt["accuracy"]
+                table["selectivity"] = table["accuracy"] - dealt["accuracy"]
+        by_task = table.assign(classes=n_classes).groupby("group")
+        tables |= {alike[row]: own.drop(columns="group").reset_index(drop=True)
+                   for row, own in by_task}  # fmt: skip
     return [tables[i] for i in range(len(tasks))]
-
-
-def _scores(
-    stack: Sequence[tuple[ProbingTask, Mapping[str, np.ndarray]]], control: bool,
-    options: Mapping[str, Any],
-) -> list[pd.DataFrame]:  # fmt: skip
-    """Probes of some tasks of one number of classes at once."""
-    tasks, states = zip(*stack, strict=True)
-    parts, n_classes = list(tasks[0].parts()), len(tasks[0].classes)
-
-    def stacked(arrays: Sequence[Mapping[str, np.ndarray]], fill: float) -> list[torch.Tensor]:
-        rows = ([torch.from_numpy(own[name]) for own in arrays] for name in parts)
-        return [pad_sequence(own, batch_first=True, padding_value=fill) for own in rows]
-
-    def evaluated(labels: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
-        splits = map(probes.Split, stacked(states, 0), stacked(labels, -1))
-        return probes.evaluate_probes(*splits, n_classes, **options)
-
-    with one_thread():
-        labels = [{x: part.labels for x, part in task.parts().items()} for task in tasks]
-        table = evaluated(labels).drop(columns=["epoch", "validation_loss"])
-        if control:
-            dealt = evaluated([dealt_labels(task, options["order"]) for task in tasks])
-            table["control_accuracy"] = dealt["accuracy"]
-            table["selectivity"] = table["accuracy"] - dealt["accuracy"]
-    table = table.assign(classes=n_classes)
-    return [
-        table[table["group"] == row].drop(columns="group").reset_index(drop=True)
-        for row in range(len(stack))
-    ]
 
 
 def _cells_apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
@@ -319,19 +237,14 @@ CELLS = work.Kind(
 def cell_means(table: pd.DataFrame) -> pd.DataFrame:
     """The table of `probe` with a row a cell: means over draws and seeds, and an interval.
 
-    The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over sentences, as many as
-    there are different ones in the test parts (``n_distinct``): what other sentences would give,
-    and not another encoder.
+    The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over the different sentences
+    of the test parts (``n_distinct``): what other sentences would give, and not another encoder.
     """
     numbers = [column for column in table if column not in (*CELL_KEYS, "draw", "seed")]
     means = table.groupby(list(CELL_KEYS), sort=False)[numbers].mean().reset_index()
     right, n = means["accuracy"] * means["n_distinct"], means["n_distinct"]
-    bounds = statistics.share_interval(right.to_numpy(), n.to_numpy())
-    place = means.columns.get_loc("accuracy") + 1
-    for name, bound in zip(("high", "low"), bounds[::-1], strict=True):
-        means.insert(place, name, bound)
-    whole = ("n_train", "n_test", "n_distinct", "classes")
-    return means.astype(dict.fromkeys(whole, int))
+    low, high = statistics.share_interval(right.to_numpy(), n.to_numpy())
+    return means.assign(low=low, high=high)
 
 
 def trees_of(languages: Sequence[str], folder: str | None = None) -> dict[str, list[Trees]]:
@@ -348,21 +261,3 @@ def common_tasks(
     """The tasks that these languages have: the others have nothing to compare with."""
     names = set.intersection(*({task.name for task in tasks[code]} for code in languages))
     return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
-
-
-def overlaps(task: ProbingTask) -> dict[str, int]:
-    """How many distinct items two parts of a task share, summed over pairs of parts.
-
-    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
-    ``bases``.
-    """
-
-    def shared(items: Callable[[TaskPart], Iterable]) -> int:
-        sets = (set(items(part)) for part in task.parts().values())
-        return sum(len(one & other) for one, other in combinations(sets, 2))
-
-    return {
-        "sentences": shared(lambda part: part.keys),
-        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
-        "bases": shared(lambda part: part.bases),
-    }

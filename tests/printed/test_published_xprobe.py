@@ -37,6 +37,27 @@ def test_table_1_is_of_all_36_cells_with_n_in_the_variance(paper: PrintedTables)
     assert paper.readings()["usual = 1"]["all 36"].tolist() == [1.0, 2.2]
 
 
+def test_each_printed_number_has_a_baseline_beside_it(paper: PrintedTables) -> None:
+    assert set(paper.tasks) - set(paper.beside["task"]) == {"WC"}
+    assert (len(paper.beside), len(paper.cells)) == (288, 324)
+    assert paper.beside["untrained"].notna().sum() == 36  # SentLen
+    table = paper.files["release_baselines"].set_index(["encoder", "task", "language"]).sort_index()
+    gains = paper.gains_beside().set_index(["task", "language"])
+    printed = paper.accuracy.loc["SubjNum"].mean()
+    own = gains.loc[("SubjNum", "fr")]
+    assert own["paper"] == pytest.approx(printed[["fr", "fr-UN"]].mean() - printed["en"])
+    bag = table.loc[("mean of words", "SubjNum"), "accuracy"]
+    assert own["baseline"] == pytest.approx(bag["fr"] - bag["en"])
+    row = paper.matched().loc["SubjNum"]
+    four = gains.loc["SubjNum", "matched"]
+    assert row["matched"] == pytest.approx(four.mean())
+    assert row["high"] - row["low"] == pytest.approx(2 * 3.182446 * four.std(ddof=1) / 2)
+    found = paper.followed({"both": ["SubjNum", "Tense"]}).iloc[0]
+    both = gains.loc[["SubjNum", "Tense"]]
+    assert found["r"] == pytest.approx(both["paper"].corr(both["baseline"]))
+    assert found["cells"] == 8
+
+
 def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("count_release", FOLDER / "release.py")
     script = importlib.util.module_from_spec(spec)

@@ -1,11 +1,21 @@
 """What the notebook of mapped encoders asks: recipes by parameters."""
 
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from xlx.results import paths
 from xlx.text.trees import load_trees
 from xprobe import encoders, probing
-from xprobe_3_mapping import MappingStudy
+from xprobe_3_mapping import (
+    MappingStudy,
+    NoisedEnglish,
+    length_abroad,
+    noise_gains,
+    readings_of_length,
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +34,7 @@ def test_settings_are_languages_and_a_second_corpus(study: MappingStudy) -> None
     }  # fmt: skip
     lines = study.translations
     assert lines["en"].language_b == "de"  # English to itself, by the first language's corpus
-    assert lines["fr-B"].sources == ("bible_nt",)
+    assert lines["fr-B"].source == "bible_nt"
     assert study.lookups["en"].target is None
     assert study.lookups["de"].dictionary == paths.DATA / "dictionaries" / "de-en.txt"
 
@@ -38,7 +48,7 @@ def test_each_encoder_is_mapped_in_each_setting(study: MappingStudy) -> None:
     assert study.mapped["rnn-max", "en"].ask.about["target"] is None
     ids = set(study.learnt.parts[0].ids)
     assert not ids & set(study.held_out["en"].parts[1].ids)
-    names = [(x.encoder, x.condition, x.language) for x in study.trained_subjects()]
+    names = [own.names for own in study.trained_subjects()]
     assert len(names) == len(set(names)) == 2 * 5
     assert ("RNN (maxpool)", "mapped", "en-mapped") in names
 
@@ -52,3 +62,45 @@ def test_tasks_are_kept_where_all_have_them() -> None:
     kept = probing.common_tasks(own, ["en", "de"])
     assert [{task.name for task in x} for x in kept.values()] == [{"Tense"}, {"Tense"}]
     assert len(kept["en"]) == 2  # draws
+
+
+def test_a_share_of_the_english_words_is_exchanged(tmp_path: Path, study: MappingStudy) -> None:
+    rows = [" ".join(f"w{i + j}" for j in range(10)) for i in range(200)]
+    for code in ("en", "de"):
+        (tmp_path / f"a.{code}").write_text("\n".join(rows), encoding="utf-8")
+    asks = set()
+    for share in (0.0, 0.4):
+        own = NoisedEnglish("en", "de", str(tmp_path), noise=share)
+        english, noised = (np.array(side) for side in own.lines)
+        assert english.tolist() == [row.split() for row in rows]
+        assert np.mean(english != noised) == pytest.approx(share, abs=0.03)
+        asks.add(own.about["noise"])
+    assert asks == {0.0, 0.4}
+    (one, other) = study.noised(0.2)
+    assert one.names == ("RNN (maxpool)", "20% noise", "en")
+    assert other.recipe.ask != study.mapped["cnn-mean", "en"].ask
+
+
+def test_length_is_lost_in_english_or_added_abroad() -> None:
+    rows = [
+        (encoder, condition, language, "SentLen", accuracy + shift)
+        for encoder, shift in (("a", 0.0), ("b", 0.1))
+        for condition, language, accuracy in (
+            ("trained", "en", 0.5), ("untrained", "en", 0.7), ("mapped", "de", 0.6 + 0.2 * shift),
+            ("mapped", "en-mapped", 0.1), ("untrained", "de", 0.6),
+        )
+    ]  # fmt: skip
+    columns = ["encoder", "condition", "language", "task", "accuracy"]
+    table = length_abroad(pd.DataFrame(rows, columns=columns), ["a", "b"])
+    assert table.loc["a"].to_dict() == {
+        "English": 0.5, "untrained English": 0.7, "abroad": 0.6, "untrained abroad": 0.6,
+    }  # fmt: skip
+    (found,) = readings_of_length({"here": table}).to_dict("records")
+    assert (found["English"], found["lost"], found["added"]) == pytest.approx((55, 20, 1))
+    assert found["lost_low"] == pytest.approx(20)
+    assert found["added_low"] < 0 < found["lost_low"]
+    cells = pd.DataFrame(rows, columns=columns)
+    noised = cells[cells["condition"] == "untrained"].query("language == 'en'")
+    (gain,) = noise_gains(noised.assign(condition="20% noise"), cells).to_dict("records")
+    assert gain["difference"] == pytest.approx(20)
+    assert gain["points"] == "+20.0 (+20.0 to +20.0)"

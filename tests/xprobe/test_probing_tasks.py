@@ -11,9 +11,7 @@ from xlx.measures.sentence_tasks import (
     Bigrams,
     Candidates,
     Pool,
-    ProbingTask,
     Rules,
-    TaskPart,
     TooFewSentencesError,
     bigram_shifts,
     build,
@@ -23,7 +21,7 @@ from xlx.measures.sentence_tasks import (
 )
 from xlx.text.files import letters
 from xlx.text.trees import Tree, Trees, read_trees
-from xprobe.probing import alike, overlaps
+from xprobe.probing import alike
 
 #: Depths in steps, words of any length.
 ANY = Rules(lengths=(1, 99), letters=1, leaf=0)
@@ -289,7 +287,7 @@ def test_changed_sentences_that_are_alike_are_not_taken_twice() -> None:
     rows = [
         (key, label)
         for part in task.parts().values()
-        for key, label in zip(part.keys, part.labels, strict=True)
+        for key, label in zip(map(letters, part.tokens), part.labels, strict=True)
     ]
     assert len({key for key, _ in rows}) == 6
     assert len({base for part in task.parts().values() for base in part.bases}) == 6
@@ -356,16 +354,3 @@ def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on(
         build("Tense", stock["tr"], sizes=(24, 8, 8), rules=ANY, seed=5 + i) for i in range(draws)
     ]
     assert [task.text_hash() for task in made["tr"]] == [task.text_hash() for task in alone]
-
-
-def test_overlaps_and_majority_by_hand() -> None:
-    def part(*texts: str, labels: tuple[int, ...] = (0,)) -> TaskPart:
-        tokens = tuple(tuple(text.split()) for text in texts)
-        return TaskPart(tokens, np.array(labels), tuple(f"s:{text}" for text in texts))
-
-    parts = part("a b", "C d"), part("b a", "c D"), part("a b", "x y")
-    task = ProbingTask("SOMO", "en", ("x", "y"), *parts)
-    # "C d" and "c D" have the same letters; "a b" and "b a" the same tokens
-    assert overlaps(task) == {"sentences": 2, "bags": 3, "bases": 1}
-    train, test = part("a", labels=(1, 1, 0)), part("a", labels=(0, 0, 0, 1))
-    assert ProbingTask("SOMO", "en", ("x", "y"), train, train, test).majority == 0.25

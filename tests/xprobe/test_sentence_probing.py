@@ -2,9 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,18 +14,9 @@ from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.results.settings import current
-from xprobe.encoders import Sentences, Sizes, encode, untrained
-from xprobe.probing import (
-    CELLS,
-    Encode,
-    Subject,
-    cell_means,
-    of_encoder,
-    of_mean,
-    probe,
-    random_words,
-    token_counts,
-)
+from xprobe import probing
+from xprobe.encoders import Sentences, Sizes, encode, mean_vectors, untrained
+from xprobe.probing import CELLS, Subject, cell_means, probe, random_words, token_counts
 from xprobe.word_spaces import Lookup, Words
 
 Tokens = tuple[str, ...]
@@ -85,39 +75,15 @@ def words_of(seed: int = 0) -> Lookup:
     return Lookup(Words("en", file))
 
 
-def surface(language: str, function: Callable = token_counts, name: str = "length") -> Subject:
-    """A function of texts as a subject."""
-
-    def ready(_: Sequence[ProbingTask]) -> Encode:
-        return lambda rows: function([" ".join(x) for x in rows], language)
-
-    return Subject(f"{name} alone", "not trained", language, {"of": name}, ready)
-
-
 FAST = {"hidden": 7, "seeds": (0, 4), "max_epochs": 4}
 
 
-def counting(subject: Subject, encoded: list[int]) -> Subject:
-    """A subject that notes how many sentences it was asked for, each time."""
-
-    def ready(tasks: Sequence[ProbingTask]) -> Encode:
-        own = subject.ready(tasks)
-
-        def encode(sentences: Sequence[Tokens]) -> np.ndarray:
-            assert len(set(sentences)) == len(sentences)
-            encoded.append(len(sentences))
-            return own(sentences)
-
-        return encode
-
-    return replace(subject, ready=ready)
-
-
 def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFrame:
-    """`probes.evaluate` for one subject and one task."""
+    """`probes.evaluate_probes` for a mean of words and one task."""
+    read = (Sentences.of(part.tokens, subject.lookup) for part in task.parts().values())
     splits = [
-        probes.Split(subject.ready([task])(part.tokens)[None], part.labels)
-        for part in task.parts().values()
+        probes.Split(mean_vectors(own)[None], part.labels)
+        for own, part in zip(read, task.parts().values(), strict=True)
     ]
     return probes.evaluate_probes(*splits, len(task.classes), **options)
 
@@ -126,12 +92,8 @@ def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFr
 
 
 def test_results_are_those_of_probes_called_by_hand() -> None:
-    subjects = [
-        subject
-        for seed, language in enumerate(("en", "de"))
-        for subject in (of_mean(words_of(seed=seed), language),)
-    ]
-    subjects.append(surface("en"))  # of another width
+    subjects = [Subject(words_of(seed=seed), code) for seed, code in enumerate(("en", "de"))]
+    subjects.append(Subject(words_of(seed=2), "en", "of others"))
     tasks = {
         language: [
             made(length, (60, 20, 53), language=language, seed=seed),
@@ -144,7 +106,7 @@ def test_results_are_those_of_probes_called_by_hand() -> None:
     assert len(table) == 6 * 2
     for subject in subjects:
         for task in tasks[subject.language]:
-            own = of(table, encoder=subject.encoder, language=subject.language, task=task.name)
+            own = of(table, condition=subject.condition, language=subject.language, task=task.name)
             alone = by_hand(subject, task, **options)
             for name in ("seed", "n_train", "n_test", "accuracy", "majority"):
                 assert own[name].tolist() == pytest.approx(alone[name].tolist())
@@ -158,9 +120,15 @@ def test_results_are_those_of_probes_called_by_hand() -> None:
             assert own["n_distinct"].tolist() == [len(task.test)] * 2
 
 
-def test_what_is_stored_is_not_computed_again_and_a_change_is() -> None:
+def test_what_is_stored_is_not_computed_again_and_a_change_is(monkeypatch) -> None:
     encoded: list[int] = []
-    subject = counting(of_mean(words_of(), "en"), encoded)
+
+    def counting(sentences: Sentences) -> np.ndarray:
+        encoded.append(len(sentences))
+        return mean_vectors(sentences)
+
+    monkeypatch.setattr(probing.encoders, "mean_vectors", counting)
+    subject = Subject(words_of(), "en")
     first, second = (made(draw, (20, 8, 9)) for draw in (length, word))
     once = probe([subject], {"en": [first, second]}, **FAST)
     sentences = {
@@ -176,31 +144,22 @@ def test_what_is_stored_is_not_computed_again_and_a_change_is() -> None:
     labels[0] = 1 - labels[0]
     relabelled = replace(first, train=replace(first.train, labels=labels))
     probe([subject], {"en": [relabelled]}, **FAST)
-    probe([replace(subject, about={"other": 1})], {"en": [first]}, **FAST)
+    probe([replace(subject, lookup=words_of(1))], {"en": [first]}, **FAST)
     for option in ({"hidden": 5}, {"seeds": (0,)}, {"order": 1}, {"control": False}):
         probe([subject], {"en": [first]}, **FAST | option)
     assert len(encoded) == 7
 
 
-def subject_of(vectors: Callable[[Sequence[Tokens]], np.ndarray], name: str = "mine") -> Subject:
-    return Subject(name, "made", "en", {"made": name}, lambda _: vectors)
-
-
 @pytest.mark.parametrize(
-    ("subjects", "message"),
+    ("languages", "message"),
     [
-        (
-            [surface("en"), surface("de"), surface("en")],
-            "called length alone, not trained, en",
-        ),
-        ([surface("en"), surface("fr")], "there are no tasks in fr, but en, de"),
-        ([subject_of(lambda x: np.zeros((len(x) - 1, 2)))], r"\d+ sentences gave \d+ vectors"),
-        ([subject_of(lambda x: np.full((len(x), 2), np.nan))], "a NaN or an infinite number in"),
+        (["en", "de", "en"], "called mean of words, not trained, en"),
+        (["en", "fr"], "there are no tasks in fr, but en, de"),
     ],
 )
-def test_what_cannot_be_probed_is_told(subjects: list[Subject], message: str) -> None:
+def test_what_cannot_be_probed_is_told(languages: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        probe(subjects, {"en": [made(word)], "de": [made(word)]}, **FAST)
+        probe([Subject(words_of(), x) for x in languages], {x: [made(word)] for x in ("en", "de")})
     assert not list(current().cache.rglob("*.arrow"))
 
 
@@ -245,7 +204,6 @@ def test_a_cell_is_the_mean_of_its_draws_and_seeds_with_an_interval_over_sentenc
     assert found["accuracy"].tolist() == pytest.approx([0.75, 0.85])
     assert found["selectivity"].tolist() == pytest.approx([0.5, 0.6])
     assert found["n_distinct"].tolist() == [16, 16]
-    assert found["n_test"].dtype == found["n_distinct"].dtype == int
     assert not {"draw", "seed"} & set(found)
     z, n = 1.959964, 16
     for row in found.itertuples():
@@ -259,15 +217,23 @@ def test_a_cell_is_the_mean_of_its_draws_and_seeds_with_an_interval_over_sentenc
 
 
 def test_length_and_words_solve_their_own_tasks_and_neither_one_of_order() -> None:
-    sizes = (300, 80, 150)
-    tasks = {"en": [made(length, sizes), made(word, sizes), made(order, sizes)]}
-    subjects = [surface("en"), surface("en", partial(random_words, 32, 0), "words")]
-    cells = cell_means(probe(subjects, tasks, seeds=(0,), control=False))
-    reached = cells.pivot(index="encoder", columns="task", values="accuracy")
-    assert reached.loc["length alone", "length"] == 1
-    assert reached.loc["words alone", "word"] > 0.95
-    assert abs(reached.loc["length alone", ["word", "order"]] - 0.5).max() < 0.15
-    assert abs(reached.loc["words alone", "order"] - 0.5) < 0.15
+    reached = {}
+    for draw in (length, word, order):
+        task = made(draw, (300, 80, 150))
+        for name, read in (
+            ("length", token_counts), ("words", lambda *x: random_words(32, 0, *x)),
+        ):  # fmt: skip
+            splits = [
+                probes.Split(read([" ".join(x) for x in part.tokens], "en")[None], part.labels)
+                for part in task.parts().values()
+            ]
+            options = {"seeds": (0,), "hidden": probing.HIDDEN, "activation": probing.ACTIVATION}
+            found = probes.evaluate_probes(*splits, 2, **options)["accuracy"].item()
+            reached[name, task.name] = found
+    assert reached["length", "length"] == 1
+    assert reached["words", "word"] > 0.95
+    for of_chance in (("length", "word"), ("length", "order"), ("words", "order")):
+        assert abs(reached[of_chance] - 0.5) < 0.15
 
 
 TINY = Sizes(
@@ -279,19 +245,26 @@ def identity(subject: Subject) -> str:
     return CELLS.ask(subject.about).identity
 
 
-def test_an_encoder_over_word_vectors_gives_its_vectors() -> None:
-    texts, lookup = [("no", "w1", "yes"), ("w2",)], words_of()
-    recipe = untrained("cnn-max", TINY, 1)
-    subject = of_encoder(recipe, lookup, "de", "random")
-    assert (subject.condition, subject.encoder) == ("random", "CNN (maxpool)")
-    expected = encode("cnn-max", TINY, recipe.state(), Sentences.of(texts, lookup))
-    np.testing.assert_array_equal(subject.ready([made(word), made(length)])(texts), expected)
+def test_an_encoder_is_known_by_its_recipe_and_its_words() -> None:
+    task, lookup, recipe = made(word), words_of(), untrained("cnn-max", TINY, 1)
+    subject = Subject(lookup, "de", "random", recipe)
+    assert subject.names == ("CNN (maxpool)", "random", "de")
+    splits = [
+        probes.Split(
+            encode("cnn-max", TINY, recipe.state(), Sentences.of(part.tokens, lookup))[None],
+            part.labels,
+        )
+        for part in task.parts().values()
+    ]
+    expected = probes.evaluate_probes(*splits, 2, activation="sigmoid", **FAST)["accuracy"]
+    found = probe([subject], {"de": [task]}, control=False, **FAST)["accuracy"]
+    assert found.tolist() == pytest.approx(expected.tolist())
     others = (
         (untrained("rnn-last", TINY, 1), lookup), (untrained("cnn-max", TINY, 2), lookup),
         (recipe, words_of(seed=1)),
     )  # fmt: skip
-    asked = [subject, *(of_encoder(*other, "de", "random") for other in others)]
-    assert len({identity(own) for own in asked}) == 4
+    asked = [subject, *(Subject(y, "de", "random", x) for x, y in others)]
+    assert len({CELLS.ask(own.about).identity for own in asked}) == 4
 
 
 def test_cells_are_apart_by_standard_errors() -> None:

@@ -31,14 +31,11 @@ _MEMORY = 2**27
 
 @dataclass(frozen=True)
 class ProbedTask:
-    """A draw of a task in the language that probes are trained in, and the tests they are read on.
-
-    ``tests``: by language, that of training first.
-    """
+    """A draw of a task in the language that probes are trained in, and the tests it is read on."""
 
     task: ProbingTask
     draw: int
-    tests: Mapping[str, TaskPart]
+    tests: Mapping[str, TaskPart]  # by language, that of training first
     hashes: Sequence[Sequence[str]]  # of the tests: language, and that of its whole task
 
     @property
@@ -52,7 +49,7 @@ class ProbedTask:
 def probed_tasks(
     tasks: Mapping[str, Sequence[ProbingTask]], *, across: bool = False
 ) -> list[ProbedTask]:
-    """The tasks of all languages; ``across``: with tests of the others that have the classes."""
+    """The tasks of all languages; ``across``: with tests of others that have the classes."""
     known: dict[tuple[str, int, str], ProbingTask] = {}
     for code, own in tasks.items():
         counts: Counter[str] = Counter()
@@ -78,8 +75,7 @@ def probe_sentences(
 
     ``across``: a probe is read in the other languages, too. ``reading`` (``pooling``,
     ``max_length``) is of models that are named; ``seeds`` and ``options`` are fields of
-    `probes.Fitting`: linear probes where ``hidden`` is not given, and ``order`` draws the control
-    labels. A subject and task is an entry of the ledger; sentences are read for all that miss.
+    `probes.Fitting` (linear where ``hidden`` is not given); ``order`` also draws control labels.
 
     Returns a row per subject, task, draw (from 0), language trained in and read in, layer and seed:
     ``model``, ``checkpoint``, ``task``, ``draw``, ``source``, ``target``, ``layer``, ``seed``,
@@ -139,8 +135,7 @@ def _sentence_probes(
     subject: Subject, cells: Sequence[ProbedTask], fitting: Mapping[str, Any]
 ) -> Iterator[dict[str, np.ndarray]]:
     """A value for each task: ``right``, test sentences ``(n_targets, n_layers, n_seeds)``, of
-    ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``.
-    """
+    ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``."""
     places: dict[str, dict[tuple[str, ...], int]] = {}
     for code, texts in (item for cell in cells for item in cell.texts.items()):
         of = places.setdefault(code, {})
@@ -208,19 +203,10 @@ def _probed(
 
 
 def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
-    """The labels of the control task, by part: one for each first word, dealt out evenly.
-
-    Words are taken from the most frequent to the least, of equals in random order; each is given
-    the label that has come least often until then.
-    """
-    firsts = {name: [tokens[0] for tokens in part.tokens] for name, part in task.parts().items()}
-    counts = Counter(word for own in firsts.values() for word in own)
-    words = np.random.default_rng(seed).permutation(sorted(counts))
-    dealt, of = np.zeros(len(task.classes), dtype=np.int64), {}
-    for word in sorted(words.tolist(), key=lambda word: -counts[word]):
-        of[word] = int(dealt.argmin())
-        dealt[of[word]] += counts[word]
-    return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
+    """Labels of the control task by part: `probes.control_labels` of first words, dealt evenly."""
+    firsts = [[tokens[0] for tokens in part.tokens] for part in task.parts().values()]
+    labels = probes.control_labels(firsts, None, len(task.classes), seed)
+    return dict(zip(TASK_PARTS, labels, strict=True))
 
 
 def _probes_apart(stored: ledger.Value, computed: ledger.Value) -> float:

@@ -5,9 +5,8 @@ layers of 36 languages with 6 seeds make 1,512), small and alike, so all train a
 matrices. Again, a stack gives the same bits on a CPU; other stacks agree to rounding in float32.
 
 An accuracy says little by itself. `evaluate_probes` puts beside it what the commonest label gives,
-what a probe of the same size learns of random labels (the control of Hewitt and Liang 2019; the
-difference is the selectivity), and how many bits it takes to send the labels to somebody who has
-the states (the online code of Blier and Ollivier 2018, used for probes by Voita and Titov 2020):
+what a probe of the same size learns of random labels (`control_labels`; the difference is the
+selectivity), and how many bits it takes to send the labels to who has the states (`code_length`):
 few if a short, simple rule holds from few examples on.
 
 Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
@@ -49,10 +48,8 @@ class Split:
 
 
 def stacked(states: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> Split:
-    """Several sets of examples as groups: all layers of the first ``(n_layers, n, d)``, and so on.
-
-    A set has labels ``(n,)``. Shorter ones are filled up, which trains faster than one by one.
-    """
+    """Several sets of examples, states ``(n_layers, n, d)`` and labels ``(n,)``, as groups: all
+    layers of the first, and so on; shorter ones are filled up."""
     n_layers, _, dim = states[0].shape
     longest = max(map(len, labels))
     whole = np.zeros((len(states), n_layers, longest, dim), dtype=np.float32)
@@ -65,9 +62,7 @@ def stacked(states: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> Split
 
 @dataclass(frozen=True)
 class Fitting:
-    """How probes are fitted; the defaults were chosen on parts of speech from a 6 x 128 model, for
-    n from 50 to 9,000.
-    """
+    """How probes are fitted; the defaults were chosen on parts of speech, n from 50 to 9,000."""
 
     hidden: int | None = None  #: Width of a hidden layer; None: a linear probe.
     activation: str = "relu"  #: Of the hidden units; "sigmoid" in X-Probe (section 5.3, Table 2).
@@ -103,8 +98,8 @@ class Fitting:
 class Probes:
     """Trained probes of all groups and seeds.
 
-    ``weights`` are for standardised states. Linear: one, ``(g, s, K, d + 1)``, whose last column is
-    the bias. With a hidden layer two: ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``.
+    ``weights`` for standardised states: ``(g, s, K, d + 1)``, whose last column is the bias, or,
+    with a hidden layer, ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``.
     """
 
     weights: tuple[torch.Tensor, ...]
@@ -126,10 +121,7 @@ class Probes:
         )
 
     def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
-        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
-
-        ValueError for states of other groups or another width.
-        """
+        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64."""
         groups, dim = self.mean.shape
         if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
             raise ValueError(
@@ -153,10 +145,8 @@ class Probes:
 def initial_weights(
     dim: int, n_classes: int, hidden: int | None, seed: int
 ) -> tuple[torch.Tensor, ...]:
-    """The weights a seed starts from, ``(outputs, inputs + 1)`` a layer, the bias last.
-
-    Uniform between ±1/√inputs, as `torch.nn.Linear` draws them, by the CPU's generator.
-    """
+    """The weights a seed starts from, ``(outputs, inputs + 1)`` a layer, the bias last: uniform
+    between ±1/√inputs, as `torch.nn.Linear` draws them, by the CPU's generator."""
     generator = torch.Generator().manual_seed(seed)
     widths = (dim, n_classes) if hidden is None else (dim, hidden, n_classes)
     return tuple(
@@ -185,10 +175,7 @@ Data = tuple[torch.Tensor, torch.Tensor, np.ndarray]
 
 
 def logits_of(weights: Layers, x: torch.Tensor, activation: str) -> torch.Tensor:
-    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``.
-
-    Examples come last: softmax over K then runs along memory, several times as fast.
-    """
+    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``; examples come last for speed."""
     g, s, outputs, _ = weights[0].shape
     first = torch.bmm(weights[0].flatten(1, 2), x.mT).view(g, s, outputs, -1)
     if len(weights) == 1:
@@ -229,11 +216,8 @@ class CheckedSplit:
 
 
 def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
-    """Training, validation and, if given, test split, checked alone and against each other.
-
-    ValueError naming split and group: shapes that do not fit, states that are not finite, labels
-    outside 0 to K - 1, a group without examples or with a single one to train on.
-    """
+    """Training, validation and, if given, test split, checked alone and against each other;
+    ValueError naming split and group."""
     if n_classes < 2:
         raise ValueError(f"n_classes is {n_classes}: a probe tells at least two classes apart")
     first = splits[0]
@@ -343,9 +327,8 @@ def _train(
 ) -> None:
     """Train the probes of some groups, and write what is best into `probes`.
 
-    A step of an epoch concerns the groups that still have examples: the first few, so that all are
-    views, as groups are sorted by their steps. A group leaves when all its seeds have finished;
-    until then one that has goes on, and is not counted.
+    A step of an epoch concerns the groups that still have examples, the first few by their order.
+    A group leaves when all its seeds have finished; until then one that has is not counted.
     """
     device = probes.mean.device
     data, (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk)
@@ -387,11 +370,7 @@ class _Adam:
     def step(
         self, gradients: Layers, steps: np.ndarray, rates: np.ndarray, decay: np.ndarray
     ) -> None:
-        """Move the first rows.
-
-        By row, ``steps`` are those taken with this one, and ``decay`` is the share of a weight that
-        goes, times the learning rate: ``rates``, ``(rows, seeds)``.
-        """
+        """Move the first rows by their steps so far, rates ``(rows, seeds)`` and decay."""
         corrections = [1 - beta ** steps[:, None].astype(float) for beta in _BETAS]
         # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
         factor, offset, kept = (
@@ -459,10 +438,9 @@ def fit(train: Split, validation: Split, n_classes: int, **options: object) -> P
     """Train one probe a group and seed with Adam on the cross-entropy, each until it is best.
 
     A probe keeps the weights of the epoch with the lowest loss on the validation split, and ends
-    after `patience` epochs without a lower one. Both splits have the same groups in the same order;
-    states are standardised per group and dimension by the training split. ``n_classes`` is K (a
-    class may have no example), ``options`` are fields of `Fitting`. ValueError as
-    `checked`, naming split and group.
+    after `patience` epochs without a lower one. Splits have the same groups in the same order;
+    states are standardised by the training split. ``n_classes`` is K (a class may have no example),
+    ``options`` are fields of `Fitting`. ValueError as `checked`, naming split and group.
     """
     splits = checked(train, validation, n_classes=n_classes)
     return fitted_probes(*splits, n_classes, Fitting(**options))
@@ -477,8 +455,7 @@ def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
 
 
 def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> np.ndarray:
-    """Accuracy on the test set of the commonest class of the training set, of equals the lowest:
-    ``(g,)``."""
+    """Accuracy ``(g,)`` on the test of the commonest class of training, of equals the lowest."""
     train_labels, test_labels = np.atleast_2d(train_labels), np.atleast_2d(test_labels)
     counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(axis=1)
     commonest = counts.argmax(axis=1)[:, None]
@@ -487,23 +464,31 @@ def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) ->
 
 
 def control_labels(
-    types: Sequence[Sequence[str]], labels: ArrayLike, n_classes: int, seed: int
+    types: Sequence[Sequence[str]], labels: ArrayLike | None, n_classes: int, seed: int
 ) -> list[np.ndarray]:
     """Labels of the control task of Hewitt and Liang (2019): each word type has a random one.
 
     Whatever a probe learns of them it has memorised: of a word that the training split does not
-    have, the label cannot be known. For a task about sentences pass the sentences: none comes
-    twice, so the control should be at chance, and the selectivity is what is above it.
+    have, the label cannot be known. A sentence counts by its first word.
 
     ``types`` are the words of one or several splits, each of the result int64 ``(n,)``; a type has
     the same label in all. Labels are drawn like ``labels``, those of the training split, in the
-    order of first appearance, so that a split more does not change those before.
+    order of first appearance. Without these they are dealt out evenly, as few types need it: from
+    the commonest type to the rarest, of equals in random order, that which came least often so far.
     """
-    labels = np.asarray(labels)
-    shares = np.bincount(labels[labels >= 0], minlength=n_classes)
-    codes, _ = pd.factorize(np.concatenate([np.asarray(split, dtype=object) for split in types]))
-    ends = np.cumsum(shares) / shares.sum()
-    drawn = np.searchsorted(ends, np.random.default_rng(seed).random(codes.max() + 1), "right")
+    rng, flat = np.random.default_rng(seed), np.concatenate([np.array(x, object) for x in types])
+    if labels is None:
+        words, codes, counts = np.unique(flat, return_inverse=True, return_counts=True)
+        order, dealt = rng.permutation(len(words)), np.zeros(n_classes, dtype=np.int64)
+        drawn = np.zeros(len(words), dtype=np.int64)
+        for word in order[np.argsort(-counts[order], kind="stable")]:
+            drawn[word] = dealt.argmin()
+            dealt[drawn[word]] += counts[word]
+    else:
+        labels, codes = np.asarray(labels), pd.factorize(flat)[0]
+        shares = np.bincount(labels[labels >= 0], minlength=n_classes)
+        ends = np.cumsum(shares) / shares.sum()
+        drawn = np.searchsorted(ends, rng.random(codes.max() + 1), "right")
     return np.split(drawn[codes], np.cumsum([len(split) for split in types])[:-1])
 
 
@@ -514,10 +499,9 @@ def code_length(
 
     The online (prequential) code (Blier and Ollivier 2018, Voita and Titov 2020): the examples are
     sent in blocks, in random order (of ``order``). The first costs log2 K bits a label; each other
-    one is coded by a probe trained on all before it, -log2 p(label) each. The validation split, for
-    early stopping, is taken as known to both sides. Blocks end at the `FRACTIONS` of the training
-    set; one of less than `SMALLEST_BLOCK` examples is joined to the next. Without the states labels
-    cost n log2 K. Parameters, options and errors as `fit`.
+    one is coded by a probe trained on all before it, -log2 p(label) each. The validation split is
+    known to both sides. Blocks end at the `FRACTIONS` of the training set; one of less than
+    `SMALLEST_BLOCK` is joined to the next. Without the states labels cost n log2 K. Else as `fit`.
     """
     how = Fitting(**options)
     training, held_out = checked(train, validation, n_classes=n_classes)
@@ -577,23 +561,15 @@ def evaluate_probes(
 ) -> pd.DataFrame:
     """Train probes, score them on the test split, and give what the score is to be held against.
 
-    Parameters
-    ----------
-    types : sequence of three arrays, optional
-        Words (of a task about sentences these) of the three splits, shaped as the labels, for the
-        control task (`control_labels`, drawn by ``order``), which is learned with the same seeds.
-    online : bool
-        Also the online code of the training labels (`code_length`).
-    fitted : Probes, optional
-        What `fit` made of these splits with these options, if it was called already.
-    options
-        The fields of `Fitting`: hidden, seeds, learning_rate ...
+    ``types``: words of the three splits, shaped as the labels, for the control task
+    (`control_labels`, drawn by ``order``), which is learned with the same seeds. ``online``: also
+    `code_length`. ``fitted``: what `fit` made of these splits with these options, if it was called
+    already. ``options`` are fields of `Fitting`.
 
     Returns one row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
     ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
-    ``control_accuracy`` and ``selectivity`` (accuracy - control accuracy); with `online` also
-    ``bits``, ``uniform_bits`` and ``compression`` (uniform / online; 1 where the states say
-    nothing). Accuracies are in [0, 1]. ValueError as `fit`, for each of the splits.
+    ``control_accuracy`` and ``selectivity``; with `online` also ``bits``, ``uniform_bits`` and
+    ``compression`` (uniform / online). Accuracies are in [0, 1]. ValueError as `fit`.
     """
     splits = checked(train, validation, test, n_classes=n_classes)
     training, held_out, tested = splits
@@ -632,13 +608,12 @@ def _control_task(
     """The splits with control labels in place of their own."""
     drawn = [split.labels.copy() for split in splits]
     words = [
-        np.broadcast_to(np.asarray(names, dtype=object), labels.shape)
-        for names, labels in zip(types, drawn, strict=True)
+        np.broadcast_to(np.array(x, object), y.shape) for x, y in zip(types, drawn, strict=True)
     ]
     for group in range(len(drawn[0])):
         there = [labels[group] >= 0 for labels in drawn]
-        types_of_group = [names[group][kept] for names, kept in zip(words, there, strict=True)]
-        control = control_labels(types_of_group, drawn[0][group], n_classes, seed)
+        own = [names[group][kept] for names, kept in zip(words, there, strict=True)]
+        control = control_labels(own, drawn[0][group], n_classes, seed)
         for labels, kept, new in zip(drawn, there, control, strict=True):
             labels[group, kept] = new
     return [replace(split, labels=labels) for split, labels in zip(splits, drawn, strict=True)]

@@ -66,35 +66,20 @@ class TooFewSentencesError(ValueError):
 
 @dataclass(frozen=True)
 class Rules:
-    """What is open in the rules of the tasks; edges are of bins: 5, 9 is 5 to 8 tokens.
+    """What is open in the rules of the tasks; edges are of bins: 5, 9 is 5 to 8 tokens."""
 
-    Attributes
-    ----------
-    lengths : fewest and most tokens of a sentence, in all tasks but SentLen.
-    length_edges : of the six bins of SentLen.
-    n_words, first_rank, letters : WC's words (of so many signs or more, without a digit) follow
-        the so many most frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did
-        not take.
-    depths, depth_edges, leaf : classes of TreeDepth, which come equally often within each bin of
-        lengths. A depth counts words from the root to the one farthest from it; a tree of one word
-        has ``leaf`` (0 counts steps).
-    max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
-    auxiliaries : a root without tense has that of its first auxiliary or copula that has one.
-    own_subjects : in CoordInv, both verbs must have a subject of their own.
-    """
-
-    lengths: tuple[int, int] = (5, 28)
-    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
-    n_words: int = 1000
-    first_rank: int = 2000
-    letters: int = 4
-    depths: tuple[int, int] = (3, 7)
-    depth_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
-    leaf: int = 1
-    max_log_difference: float = 1.0
-    odd_tags: tuple[str, ...] = ("NOUN", "VERB")
-    auxiliaries: bool = True
-    own_subjects: bool = False
+    lengths: tuple[int, int] = (5, 28)  # fewest and most tokens in all tasks but SentLen
+    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)  # of SentLen
+    n_words: int = 1000  # of WC, which follow ...
+    first_rank: int = 2000  # ... the so many most frequent (SentEval's; the paper did not take it)
+    letters: int = 4  # and have so many signs or more, without a digit
+    depths: tuple[int, int] = (3, 7)  # words from the root to the one farthest from it
+    depth_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)  # bins within which they are even
+    leaf: int = 1  # the depth of a tree of one word (0 counts steps)
+    max_log_difference: float = 1.0  # of frequencies in SOMO
+    odd_tags: tuple[str, ...] = ("NOUN", "VERB")  # of the words replaced
+    auxiliaries: bool = True  # a root without tense has that of its first auxiliary or copula
+    own_subjects: bool = False  # in CoordInv, both verbs must have a subject of their own
 
     def __post_init__(self) -> None:
         for name in ("length_edges", "depth_edges", "lengths", "depths"):
@@ -110,7 +95,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pool:
-    """The distinct sentences of one language: trees, tokens in small letters, names of bases."""
+    """The distinct sentences of a language: trees, tokens in small letters, names of bases."""
 
     language: str
     trees: tuple[Tree, ...]
@@ -267,10 +252,9 @@ def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
 
 
 def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] | None:
-    """Where two coordinated main clauses are: positions ``(a, b, c)`` among the tokens, or None.
+    """Two coordinated main clauses, or None: positions ``(a, b, c)`` among the tokens.
 
-    ``[:a]`` is the first clause, ``[a:b]`` the conjunction with the punctuation beside it,
-    ``[b:c]`` the second clause, ``[c:]`` closing punctuation.
+    ``[:a]`` and ``[b:c]`` are the clauses, ``[a:b]`` what joins them, ``[c:]`` closing punctuation.
     """
     root, conjuncts = tree.root, tree.children(tree.root, "conj")
     if len(conjuncts) != 1 or not {tree.upos[root], tree.upos[conjuncts[0]]} <= {*VERBS}:
@@ -338,10 +322,7 @@ class Bigrams:
 
 
 def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
-    """A word gives place to one of the same tag that is as frequent beside its neighbours.
-
-    Bigrams are counted in the pool where none are given.
-    """
+    """A word gives place to one of the same tag that is as frequent beside its neighbours."""
     bigrams = bigrams or Bigrams(pool.tokens)
 
     def tags_of(tree: Tree) -> list[str]:
@@ -388,11 +369,6 @@ class TaskPart:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Letters and digits of each sentence."""
-        return tuple(map(letters, self.tokens))
-
 
 @dataclass(frozen=True, eq=False)
 class ProbingTask:
@@ -408,12 +384,6 @@ class ProbingTask:
     def parts(self) -> dict[str, TaskPart]:
         """Train, validation and test by name."""
         return {name: getattr(self, name) for name in TASK_PARTS}
-
-    @property
-    def majority(self) -> float:
-        """Accuracy in test, in [0, 1], of the commonest class of train (of several the first)."""
-        counts = np.bincount(self.train.labels, minlength=len(self.classes))
-        return float((self.test.labels == counts.argmax()).mean())
 
     def text_hash(self) -> str:
         """SHA-256 of the sentences and labels of all parts."""
@@ -494,12 +464,10 @@ def build(
 ) -> ProbingTask:
     """One of `PROBING_TASKS`, of parsed sentences of one language.
 
-    ``sizes`` are sentences of train, validation and test. In each part every class comes equally
-    often (within each bin of lengths in TreeDepth), as often as goes into its size: of 100 and six
-    classes, 16 times. No two examples of a task have the same base or the same letters and digits.
-
-    Raises TooFewSentencesError; ValueError for an unknown task, trees of several languages, a part
-    of fewer sentences than classes.
+    ``sizes`` are sentences of train, validation and test, in which every class comes equally often
+    (within each bin of lengths in TreeDepth): of 100 and six classes, 16 times. No two examples
+    have the same base or the same letters and digits. Raises TooFewSentencesError; ValueError for
+    an unknown task, trees of several languages, a part of fewer sentences than classes.
     """
     return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
 
@@ -548,12 +516,9 @@ def parallel_tasks(
 
     ``trees`` are of several sources a language, of which ``source`` is parallel: translations have
     one id. Its sentences are in ``folds``, by their ids; a task is tested on one of them, and
-    trained and stopped (5 to 1) on all else, ``most`` sentences at most. So a probe of one language
-    may be read in another without having seen a translation. Each fold is a draw. WC, whose words
-    are of a language, has draws of all its sentences instead, as of `build`.
-
-    Languages differ in how much they have; what cannot have two examples of each class in each part
-    is left out.
+    trained and stopped (5 to 1) on all else, ``most`` sentences at most: a probe that is read in
+    another language has seen no translation. Each fold is a draw. WC, whose words are of a
+    language, has draws as of `build`. What cannot have two examples of each class is left out.
     """
     tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
     for code, name in itertools.product(trees, names):
