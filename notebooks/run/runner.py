@@ -154,7 +154,8 @@ def play() -> tuple[list[str], list[str]]:
     record, laid, kept, copied = playground / ".copied.json", [], [], {}
     with contextlib.suppress(OSError, ValueError):
         copied = json.loads(record.read_text(encoding="utf-8"))
-    for source in sorted([*paths.NOTEBOOKS.glob("*.ipynb"), *paths.NOTEBOOKS.rglob("*.py")]):
+    patterns = ("*.ipynb", "course/*.ipynb", "**/*.py")
+    for source in sorted(x for pattern in patterns for x in paths.NOTEBOOKS.glob(pattern)):
         name = source.relative_to(paths.NOTEBOOKS).as_posix()
         copy, before, digest = playground / name, copied.get(name), digest_of(source)
         there = digest_of(copy) if copy.is_file() else None
