@@ -5,13 +5,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from printed.mixing_claims import PrintedScores
 from shared.mexa_tables import load_text
-from shared.mixing_tables import evidence, sign_told, worked_pairs
+from shared.mixing_tables import sign_told
 from shared.shown import as_points, in_points
-from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing, regressions
 from xlx.plots.panels import rows_of
@@ -50,23 +48,6 @@ def transfers(
         .assign(language=[*names, "mean of targets"], what=what)
         for what, (values, less) in asked.items()
     ]  # fmt: skip
-    return pd.concat(tables, ignore_index=True)
-
-
-def knowledge(
-    ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
-    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
-) -> pd.DataFrame:  # fmt: skip
-    """Each measure in each group of cells, and what is above hypotheses ``alone``."""
-    tables = []
-    for measure, values in ours.items():
-        one, other = (
-            np.stack([x[:, mask].mean(axis=1) for mask in cells.values()], axis=1)
-            for x in (values, alone[measure])
-        )
-        for what, less in (("both", None), ("premise adds", other)):
-            table = mixing.averages(one, groups, less, **options)
-            tables.append(table.assign(cells=list(cells), measure=measure, what=what))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -238,18 +219,6 @@ def less(ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray]) -> np.
     """What the premise adds to the accuracy on each example, by seed where there are as many."""
     one, other = ours["accuracy"], alone["accuracy"]
     return one - (other if len(one) == len(other) else other.mean(axis=0))
-
-
-def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str) -> pd.DataFrame:
-    """The shortest entailed pair of the source in four cells, with what a model says of it."""
-    gold, lengths = sets[source], sets[source].lengths
-    k = min(np.flatnonzero(gold.labels == 0), key=lambda i: lengths[i], default=0)
-    cells = [(source, source), (other, other), (source, other), (other, source)]
-    table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
-    at = [(one.languages.index(a), one.languages.index(b), k) for a, b in cells]
-    table["said"] = [gold.classes[one.predictions[x]] for x in at]
-    table["p(entailment)"] = [round(float(expit(evidence(one.logits[x]))), 2) for x in at]
-    return table
 
 
 def in_short(known: pd.DataFrame, model: str, source: str) -> str:

@@ -126,7 +126,7 @@ WORD = re.compile(r"\w[\w'’.,-]*")
 FOLDED = re.compile(r"<details.*?</details>", re.DOTALL)
 #: What is no sentence: code, formulas, rows of tables, the line of links, addresses.
 NO_SENTENCE = re.compile(
-    r"```.*?```|\$\$.*?\$\$|^\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
+    r"```.*?```|\$\$.*?\$\$|^ *\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
 )
 ATOM = re.compile(r"`[^`]*`|\$[^$]*\$")
 

@@ -1,5 +1,7 @@
 """The book: built from stored notebooks without a warning, closed in itself, fit for a phone."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+import yaml
 
 from notebooks.book import staging
 from xlx.results.paths import NOTEBOOKS, ROOT
@@ -54,8 +57,9 @@ def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
         if "_static" not in path.parts
     }
     contents = pages[site / "index.html"]
-    for path in NOTEBOOKS.glob("*.ipynb"):
-        assert f"notebooks/{path.stem}.html" in contents, path.name
+    for path in [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("course/*.ipynb")]:
+        page = path.relative_to(NOTEBOOKS).with_suffix(".html").as_posix()
+        assert f"notebooks/{page}" in contents, path.name
     broken = set()
     for path, text in pages.items():
         for link in map(unescape, REFERENCE.findall(text)):
@@ -77,6 +81,7 @@ def test_answers_are_those_of_the_chapters() -> None:
 def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> None:
     names = ["index.html", "answers.html", "glossary.html", "gallery.html", "functions.html"]
     names += [f"notebooks/{path.stem}.html" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    names += [f"notebooks/course/{path.stem}.html" for path in NOTEBOOKS.glob("course/*.ipynb")]
     (site / "frames.html").write_text(FRAMES.replace("PAGES", str(names)), encoding="utf-8")
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -92,3 +97,31 @@ def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> 
     assert not wide
     assert any(int(row.split()[3]) > 0 for row in rows)
     assert all(int(row.split()[3]) for row in rows)
+
+
+def test_terms_lead_to_the_glossary_once_and_code_stays(site: Path) -> None:
+    page, places = staging.glossary()
+    assert {"LD", "MEXA", "Untrained twin"} <= set(places)
+    assert all(f'id="{place}"' in page for place in places.values())
+    used: set[str] = set()
+    text = "# LD\n\n`LD` and [LD](x.md): LD, then LD and $LD$."
+    chapter = Path("notebooks") / "abx-2-dynamics.ipynb"
+    said = staging.explained(text, places, used, chapter)
+    link = f'<a class="term" href="../glossary.html#{places["LD"]}">LD</a>'
+    assert said == text.replace(": LD,", f": {link},")
+    assert staging.explained("LD", places, used, chapter) == "LD"
+    shown = (site / "notebooks" / "abx-2-dynamics.html").read_text(encoding="utf-8")
+    assert f"glossary.html#{places['LD']}" in shown
+
+
+def test_what_publishes_and_starts_the_book_names_what_there_is() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf-8"))
+    runs = [step["run"] for step in workflow["jobs"]["publish"]["steps"] if "run" in step]
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    runs += [container["postCreateCommand"], container["postAttachCommand"]]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = [run.split()[1] for run in runs]
+    assert targets == ["book", ".venv/.ready", "lab"]
+    assert all(f"\n{x}:" in makefile.replace("$(READY):", ".venv/.ready:") for x in targets)
+    assert (ROOT / ".binder" / "environment.yml").resolve() == ROOT / "environment.yml"
+    assert all(os.access(ROOT / ".binder" / x, os.X_OK) for x in ("postBuild", "start"))

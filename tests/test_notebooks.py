@@ -23,6 +23,13 @@ from xlx.results.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 STEMS = [path.stem for path in PATHS]
+BOOK = NOTEBOOKS / "book"
+#: What a reader opens first, and where the links and samples of the doors stand.
+DOORS = [
+    ROOT / "README.md",
+    *(BOOK / f"{x}.md" for x in ("chapters", "usage", "contents", "contributing")),
+]
+SAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 # A path of somebody's machine: no reader has it. Addresses (https://...) are none.
 MACHINE = re.compile(
     r"(?<![\w.:/])(?:/(?:home|Users|root|tmp|var|opt|usr|mnt|work|private)/[\w.]|[A-Z]:\\\\?\w)"
@@ -38,7 +45,7 @@ def problems(path: Path) -> list[str]:
     except Exception as error:
         return [f"is no valid notebook: {str(error).splitlines()[0]}"]
     found = []
-    if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+|report", path.stem):
+    if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+|report|start|synthesis", path.stem):
         found.append("has no name like abx-2-dynamics: <lens>-<number>-<slug>")
     if path.stat().st_size >= 1_500_000:
         found.append(f"weighs {path.stat().st_size} bytes, more than 1.5 megabytes")
@@ -151,8 +158,8 @@ def test_notebook_has_its_figures(stem: str) -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_notebook_has_its_line_of_links(stem: str) -> None:
-    """Paper, its neighbours in the README's order, code, minutes, what it takes for read."""
-    order = re.findall(r"\[`([\w-]+)\.ipynb`\]", (ROOT / "README.md").read_text(encoding="utf-8"))
+    """Paper, its neighbours in the order of the chapters, code, minutes, what it takes for read."""
+    order = re.findall(r"\[`([\w-]+)\.ipynb`\]", (BOOK / "chapters.md").read_text("utf-8"))
     first = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells[0].source
     line, place = first.split("\n\n")[1], order.index(stem)
     near = {"previous": order[max(place - 1, 0) : place], "next": order[place + 1 : place + 2]}
@@ -166,15 +173,40 @@ def test_notebook_has_its_line_of_links(stem: str) -> None:
         assert (NOTEBOOKS / target).is_file(), target
 
 
-def test_readme_names_rooms_files_and_modules_that_there_are() -> None:
+def test_doors_name_rooms_files_and_modules_that_there_are() -> None:
+    links_to = set()
+    for page in DOORS:
+        text = page.read_text(encoding="utf-8")
+        links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
+        links_to |= {(page.parent / link).resolve() for link in links}
+        for name in re.findall(r"`(xlx\.[\w.]*\w)", text):
+            assert pkgutil.resolve_name(name)
+    assert [target for target in links_to if not target.exists()] == []
+    faces = [*(ROOT / "xlx").glob("*/__init__.py"), *NOTEBOOKS.glob("*/__init__.py")]
+    assert {face.parent for face in faces} <= links_to
+
+
+@pytest.mark.parametrize("page", [*DOORS, *(BOOK / f"{x}.md" for x in ("index", "glossary"))])
+def test_pages_are_plain_english(page: Path) -> None:
+    said = counts.sentences(page.read_text(encoding="utf-8"))
+    lengths = [len(counts.WORD.findall(sentence)) for sentence in said]
+    assert [x for x, n in zip(said, lengths, strict=True) if n > 40] == []
+    assert sum(lengths) / len(lengths) <= 22
+
+
+def test_readme_is_a_door_with_the_findings_of_the_first_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    links_to = set(re.findall(r"\]\((?!https?:)([^)#]+)\)", readme))
-    assert [target for target in links_to if not (ROOT / target).exists()] == []
-    rooms = [f"xlx/{face.parent.name}" for face in (ROOT / "xlx").glob("*/__init__.py")]
-    rooms += [f"notebooks/{face.parent.name}" for face in NOTEBOOKS.glob("*/__init__.py")]
-    assert set(rooms) <= links_to
-    for name in re.findall(r"`(xlx\.[\w.]*\w)", readme):
-        assert pkgutil.resolve_name(name)
+    assert len(readme.split()) <= 900
+    cells = nbformat.read(NOTEBOOKS / "start.ipynb", as_version=4).cells
+    said = [
+        output["data"]["text/markdown"]
+        for cell in cells
+        for output in cell.get("outputs", ())
+        if "text/markdown" in output.get("data", {})
+    ]
+    findings = [x.removeprefix("**Answer.**").strip() for x in said if x.startswith("**Answer.**")]
+    assert len(findings) == 5
+    assert [x for x in findings if x not in " ".join(readme.split())] == []
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.yaml")), ids=lambda path: path.stem)
@@ -314,12 +346,12 @@ def calls_of(path: Path) -> Iterator[Callable[..., object]]:
             yield called
 
 
-def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
+def test_contents_name_the_notebooks_that_show_printed_numbers() -> None:
     """Those that read transcribed results, but for those of print alone."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"stand beside ours in ([^;]+);", readme)
+    contents = (BOOK / "contents.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"stand beside ours in ([^;]+);", contents)
     shown = {
-        re.match(r"\w+-\d|report", path.stem)[0]
+        re.match(r"\w+-\d|\w+", path.stem)[0]
         for path in NOTEBOOKS.glob("*.ipynb")
         if not path.stem.endswith("-printed")
         and any(
@@ -335,14 +367,14 @@ def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "sample", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    "sample", [x for page in DOORS for x in SAMPLE.findall(page.read_text("utf-8"))]
 )
-def test_samples_of_the_readme_name_what_there_is(sample: str) -> None:
+def test_samples_of_the_doors_name_what_there_is(sample: str) -> None:
     tree = ast.parse(sample)
     tree.body = [node for node in tree.body if "SLURM" not in ast.unparse(node)]
     names: dict[str, object] = {}
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    exec(compile(ast.Module(imports, []), "README.md", "exec"), names)
+    exec(compile(ast.Module(imports, []), "sample", "exec"), names)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             assert node.value.id not in names or hasattr(names[node.value.id], node.attr)

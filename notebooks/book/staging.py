@@ -22,11 +22,50 @@ BOOK = NOTEBOOKS / "book"
 LINK = re.compile(r"(\]\(|\]: )([^)\s#]+)(#[^)\s]*)?")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 EXERCISES = re.compile(r"^(?:##? Exercises?|\*\*Exercises?[.*])", re.MULTILINE)
+#: Pages that stand at the top of the book; their links are as from there.
+TOP = ("index", "glossary")
+#: Terms that are plain words as well, so that a chapter's first use is often no term.
+PLAIN = {"Within", "across"}
+#: A term of the glossary and what it is; what of a chapter is left as it is.
+TERM = re.compile(r"^(?![:#\s])(.+)(?=\n: )", re.MULTILINE)
+KEPT = re.compile(
+    r"(`[^`]*`|\$[^$]*\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^[#|].*$|^Paper: .*$|```.*?```)",
+    re.MULTILINE | re.DOTALL,
+)
 #: Folders of the package whose functions have a page, and what they are for.
 ROOMS = {
     "measures": "The formulas", "experiment": "Scores and grids", "subjects": "Models",
     "text": "Text", "plots": "Figures",
 }  # fmt: skip
+
+
+def glossary() -> tuple[str, dict[str, str]]:
+    """The glossary with a place for each term, and the place of each way to say a term."""
+    places: dict[str, str] = {}
+
+    def placed(term: re.Match) -> str:
+        names = [name.strip(' "') for name in term[1].split(",")]
+        place = "term-" + re.sub(r"[^a-z0-9μ]+", "-", names[0].lower())
+        places.update((name, place) for name in names if len(name) > 1 and name not in PLAIN)
+        return f'<span id="{place}"></span>{term[1]}'
+
+    return TERM.sub(placed, (BOOK / "glossary.md").read_text(encoding="utf-8")), places
+
+
+def explained(text: str, places: dict[str, str], used: set[str], page: Path) -> str:
+    """A text of the chapter ``page``, whose first use of each term leads to the glossary.
+
+    ``used``: the places that the chapter has led to, which grow.
+    """
+    parts, to = KEPT.split(text), os.path.relpath("glossary.html", page.parent)
+    for name, place in sorted(places.items(), key=lambda item: -len(item[0])):
+        word = re.compile(rf"(?<![\w-]){re.escape(name[0])}{re.escape(name[1:])}(?![\w-])", re.I)
+        for i in range(0, len(parts), 2):
+            if place not in used and (found := word.search(parts[i])):
+                link = f'<a class="term" href="{to}#{place}">{found[0]}</a>'
+                parts[i : i + 1] = [parts[i][: found.start()], link, parts[i][found.end() :]]
+                used.add(place)
+    return "".join(parts)
 
 
 class Pages:
@@ -35,6 +74,7 @@ class Pages:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.there: set[Path] = set()
+        self.glossary, self.terms = glossary()
 
     def take(self, path: Path) -> Path:
         """Bring a file of the repository along, if it is not there; where its page is."""
@@ -48,9 +88,11 @@ class Pages:
         if path.suffix == ".ipynb":
             notebook = json.loads(path.read_text(encoding="utf-8"))
             notebook["cells"] = folded(notebook["cells"])
+            used: set[str] = set()
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
-                    cell["source"] = self.linked("".join(cell["source"]), path)
+                    text = explained("".join(cell["source"]), self.terms, used, inside)
+                    cell["source"] = self.linked(text, path)
                 for output in cell.get("outputs", ()):  # Sphinx leaves the links in them alone
                     text = "".join(output.get("data", {}).get("text/markdown", ""))
                     if text:
@@ -82,7 +124,9 @@ class Pages:
             if not target.is_file() or not target.is_relative_to(ROOT):
                 return link[0]
             anchor = anchor if target.suffix in (".md", ".ipynb") else ""
-            page = os.path.relpath(ROOT / self.take(target), path.parent)
+            top = target.parent == BOOK and target.stem in TOP
+            taken = Path(target.name) if top else self.take(target)
+            page = os.path.relpath(ROOT / taken, path.parent)
             return f"{start}{page}{anchor}"
 
         return LINK.sub(place, text)
@@ -183,10 +227,13 @@ def stage(folder: Path) -> None:
     pages = Pages(folder)
     for made in (answers, gallery, exercises, functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))
-    for path in sorted(BOOK.glob("*.md")):
-        pages.write(path.name, path.read_text(encoding="utf-8"))
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        pages.take(path)
+    chapters = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("course/*.ipynb")]
+    for path in sorted([*BOOK.glob("*.md"), *chapters]):
+        if path.stem in TOP:
+            of = pages.glossary if path.stem == "glossary" else path.read_text(encoding="utf-8")
+            pages.write(path.name, of)
+        else:
+            pages.take(path)
     shutil.copy(BOOK / "conf.py", folder)
     shutil.copytree(BOOK / "static", folder / "_static")
 

@@ -38,7 +38,14 @@ def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCor
         "tasks": [str(Path(file).resolve()) for file in options.tasks or ()],
         "probe": options.probe,
         "quick": options.quick,
+        "reading": {
+            name: vars(options)[name]
+            for name in ("pooling", "special_tokens", "quantization")
+            if vars(options)[name]
+        },
         "device": options.device,
+        "device_map": options.device_map,
+        "token_budget": options.token_budget,
         "dtype": options.dtype,
     }
     told = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
@@ -144,6 +144,18 @@ def worked_pairs(
     return pd.DataFrame(shown, columns=["cell", *parts, "label"]).set_index("cell")
 
 
+def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str) -> pd.DataFrame:
+    """The shortest entailed pair of the source in four cells, with what a model says of it."""
+    gold, lengths = sets[source], sets[source].lengths
+    k = min(np.flatnonzero(gold.labels == 0), key=lambda i: lengths[i], default=0)
+    cells = [(source, source), (other, other), (source, other), (other, source)]
+    table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
+    at = [(one.languages.index(a), one.languages.index(b), k) for a, b in cells]
+    table["said"] = [gold.classes[one.predictions[x]] for x in at]
+    table["p(entailment)"] = [round(float(expit(evidence(one.logits[x]))), 2) for x in at]
+    return table
+
+
 # --- grids ----------------------------------------------------------------------------------------
 
 
@@ -196,6 +208,23 @@ def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
         "across": ~same,
     }  # fmt: skip
     return {name: mask for name, mask in groups.items() if mask.any()}
+
+
+def knowledge(
+    ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
+    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Each measure in each group of cells, and what is above hypotheses ``alone``."""
+    tables = []
+    for measure, values in ours.items():
+        one, other = (
+            np.stack([x[:, mask].mean(axis=1) for mask in cells.values()], axis=1)
+            for x in (values, alone[measure])
+        )
+        for what, less in (("both", None), ("premise adds", other)):
+            table = mixing.averages(one, groups, less, **options)
+            tables.append(table.assign(cells=list(cells), measure=measure, what=what))
+    return pd.concat(tables, ignore_index=True)
 
 
 def sign_told(low: float, high: float) -> str:

@@ -1,0 +1,182 @@
+"""The five lenses on the same models, a short call a lens, in the sizes of the chapters.
+
+`start` and `synthesis` put side by side what the chapters measure one by one. The recipes are those
+of `mixing-1-nli`, `igap-1-decomposition` and `xprobe-2-transformers`, so all results are shared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from shared import controls, igap_tables, mixing_tables, xprobe_tables
+from xlx.experiment.averages import averaged_scores
+from xlx.experiment.grids import grid, groups_of
+from xlx.experiment.mexa_scores import measure_rivals
+from xlx.experiment.scoring import Subject, subject_scores
+from xlx.experiment.sentence_probes import probe_sentences
+from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
+from xlx.measures import mixing
+from xlx.measures.sentence_tasks import Rules, parallel_tasks
+from xlx.subjects.finetuning import Run, finetune_all
+from xlx.subjects.identity import Name
+from xlx.subjects.jobs import Recipe, Sparing
+from xlx.text.parallel import ParallelCorpus
+from xprobe import probing
+
+#: Languages of XNLI.
+INFERENCE = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")  # fmt: skip  # noqa: E501
+#: Languages with a treebank and Parallel UD.
+PROBED = ("en", "de", "es", "fr", "ru", "tr", "hi")
+#: Languages of the negation task, English first.
+DENIED = ("en", "cs", "da", "de", "el", "es", "fi", "fr", "hr", "hu", "ja", "ko", "lv", "nl", "pl",
+          "pt", "ru", "sr", "sv", "uk", "vi")  # fmt: skip
+#: What both recipes of XNLI share: word embeddings stay as they are.
+_SHARED = {"batch_size": 32, "max_length": 128, "trained_embeddings": False, "length_pool": 50,
+           "dtype": "tf32"}  # fmt: skip
+#: Pairs asked in all pairs of languages, and at checkpoints; training errors that are asked near.
+ASKED, LEVELS, TOLERANCE = 500, (0.0, 0.05, 0.1, 0.2), 0.025
+#: What the notebook of sentence probes asks: its rules where they are not the release's.
+_RULES = Rules(n_words=10, first_rank=20, depths=(4, 6))
+
+
+def by_layer(
+    subjects: Mapping[str, Subject | Name], text: ParallelCorpus, measures: Sequence[str]
+) -> pd.DataFrame:
+    """Mean scores over all pairs of languages by layer, with intervals over documents.
+
+    ``subject`` (a key), ``task``, ``layer``, ``score``, ``low``, ``high``.
+    """
+    measured = subject_scores([*subjects.values()], text, measures)
+    tables = [averaged_scores([x], by=["layer"]) for x in measured]
+    tables = [table.assign(subject=x) for x, table in zip(subjects, tables, strict=True)]
+    return pd.concat(tables, ignore_index=True)
+
+
+def rivals_of(poolings: Mapping[Name, str], text: ParallelCorpus, position: int) -> pd.DataFrame:
+    """How many sentences stand nearer to one sentence than its translation does, by layer.
+
+    ``model``, ``language``, ``layer``, ``rivals``: sentences of the language that are nearer to the
+    English one, or English ones nearer to its translation; ``mu``: MEXA over all sentences.
+    """
+    rows = []
+    for model, pooling in poolings.items():
+        counted = measure_rivals(model, text, pooling=pooling)
+        for language, of in zip(counted.languages, counted.either, strict=True):
+            rows += [
+                (model, language, layer, int(n[position]), float((n == 0).mean()))
+                for layer, n in enumerate(of)
+            ]
+    return pd.DataFrame(rows, columns=["model", "language", "layer", "rivals", "mu"])
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A model that learnt inference in one language, asked in all pairs of languages (XNLI)."""
+
+    model: Name
+    source: str
+    seeds: Sequence[int]
+    languages: Sequence[str] = INFERENCE
+
+    @cached_property
+    def _parts(self) -> tuple[mixing_tables.TaskData, dict]:
+        origin = {"train_source": "xnli-whole", "test_source": "xnli-whole"}
+        return mixing_tables.inference_data(self.languages, self.source, None, ASKED, **origin)
+
+    @property
+    def data(self) -> mixing_tables.TaskData:
+        """What was learnt and what is asked."""
+        return self._parts[0]
+
+    @property
+    def whole(self) -> dict:
+        """The whole test part, by language."""
+        return self._parts[1]
+
+    def _jobs(self, alone: bool) -> list:
+        data, whole = self._parts
+        if alone:
+            data = mixing_tables.second_alone(data)
+            whole = {code: controls.only(part, "second") for code, part in whole.items()}
+        recipe = Recipe(epochs=3, learning_rate=5e-5, **_SHARED, **mixing_tables.LINEAR)
+        jobs = data.jobs([self.model], recipe, self.seeds)
+        return [replace(job, evaluations=whole) for job in jobs]
+
+    def runs(self, *, alone: bool = False) -> list[Run]:
+        """What each seed answers to the whole test part; ``alone``: taught and asked hypotheses."""
+        return finetune_all(self._jobs(alone), weights=True)
+
+    def grids(self, *, alone: bool = False) -> list:
+        """What each seed answers in all pairs of languages."""
+        data = mixing_tables.second_alone(self.data) if alone else self.data
+        return grid(self._jobs(alone), data.sets)
+
+    def right(self, *, alone: bool = False) -> np.ndarray:
+        """Right answers, ``(n_seeds, L, L, n)``."""
+        signals = mixing_tables.signals(self.grids(alone=alone), self.data.gold.labels)
+        return signals["accuracy"]
+
+    def settings(self, *, alone: bool | None = None, **options: int) -> pd.DataFrame:
+        """Accuracy within and across languages (`mixing_tables.knowledge`), with intervals.
+
+        ``alone``: of hypotheses; None: of both texts, and what the premise adds to hypotheses.
+        """
+        values = {"accuracy": self.right(alone=bool(alone))}
+        less = values if alone is not None else {"accuracy": self.right(alone=True)}
+        cells = mixing_tables.cell_groups(self.languages, self.source)
+        table = mixing_tables.knowledge(values, less, cells, groups_of(self.data.gold), **options)
+        return table if alone is None else table[table["what"] == "both"]
+
+    def summary(self, **options: int) -> pd.DataFrame:
+        """Within, across and the drop, by language and over all (`mixing.summary`)."""
+        groups = groups_of(self.data.gold)
+        return mixing.summary(self.right(), self.languages, groups, **options)
+
+
+def transfers_of(
+    models: Mapping[Name, Mapping[str, int]], source: str, seeds: Sequence[int]
+) -> dict[Name, Transfers]:
+    """Runs that learn the validation part of XNLI until they err no more; model → its recipe's own.
+
+    Their answers on the translations of what they learnt are IGAP's.
+    """
+    task = igap_tables.xnli_task(INFERENCE, ASKED)
+    windows = replace(igap_tables.windows_of(LEVELS, TOLERANCE), logits=False)
+    found = {}
+    for model, own in models.items():
+        recipe = Recipe(**{"epochs": 12, "every": 26, "learning_rate": 1e-4} | _SHARED | own)
+        found[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=windows)
+    return found
+
+
+def negation() -> tuple[TransferTask, Recipe, Sparing]:
+    """The task that miniatures learn, how, and what they are asked at which training errors."""
+    (task,) = igap_tables.load_tasks(
+        {"negation": list(DENIED)}, 400, 100, {}, train_split="train"
+    ).values()
+    how = {"epochs": {"negation": 10}, "every": {"negation": 250}, "learning_rates": [3e-4]}
+    (recipe,) = igap_tables.make_recipes(
+        **how, batch_size=16, noise=0.075, consistency=1.0, shared_dropout=True, max_length=128,
+        dtype="float32", length_pool=25,
+    )["negation"]  # fmt: skip
+    return task, recipe, Sparing(tuple((x, TOLERANCE) for x in LEVELS), logits=False)
+
+
+def sentence_tasks_of(tasks: Sequence[str]) -> dict[str, list]:
+    """X-Probe's tasks on the same sentences in all languages of `PROBED`."""
+    trees = probing.trees_of(list(PROBED))
+    return parallel_tasks(trees, list(tasks), folds=2, most=1200, seed=1, rules=_RULES)
+
+
+def probed(
+    subjects: Sequence[Subject | Name], tasks: Mapping[str, Sequence]
+) -> dict[str, pd.DataFrame]:
+    """Linear probes of all layers, "at home" and "abroad": means over languages with intervals."""
+    table = probe_sentences(subjects, tasks, hidden=None, seeds=[0, 1, 2], across=True)
+    cells = xprobe_tables.cell_table(xprobe_tables.named_subjects(table))
+    home = cells["source"] == cells["target"]
+    parts = {"at home": cells[home], "abroad": cells[~home]}
+    return {name: xprobe_tables.over_languages(part) for name, part in parts.items()}

@@ -1,0 +1,107 @@
+"""One sentence through five lenses: the pictures of the first page."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from shared.abx_figures import LAYER, MATCHED, chance_line
+from xlx.plots.panels import Panels, across
+from xlx.plots.primitives import curves, lanes
+from xlx.plots.style import (
+    BLUE,
+    CHANCE,
+    GUESSING,
+    MEASURES,
+    NAMES,
+    VERMILION,
+    handle,
+    language_label,
+    look,
+    looks,
+    styled,
+)  # fmt: skip
+
+#: Short words for what `mixing_tables.cell_groups` names.
+SETTINGS = {
+    "within en": "with both in English", "within the others": "with both in another language",
+    "across": "with each in a language of its own",
+}  # fmt: skip
+
+
+def language_name(code: str) -> str:
+    """The English name of a language."""
+    return language_label(code).partition(" ")[2] or code
+
+
+def _whole(on: Panels) -> None:
+    """Layers are whole numbers."""
+    for axes in on.axes.values():
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+@styled
+def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
+    """LD and matched MD over layers, a panel a model (`lenses.by_layer`)."""
+    shown = {task: MEASURES[task] for task in ("LD", MATCHED)}
+    on = curves(table, x="layer", value="score", series="task", panel="subject", looks=shown,
+                labels=NAMES, width=3.9, height=2.1)  # fmt: skip
+    across(on, y=CHANCE)
+    _whole(on)
+    return on.done(LAYER, "share of comparisons", handles=[chance_line()])
+
+
+@styled
+def rival_lines(table: pd.DataFrame) -> Figure:
+    """Sentences nearer than the translation, by layer: a line a language, a panel a model."""
+    names = {code: language_label(code) for code in table["language"].unique()}
+    on = curves(table, x="layer", value="rivals", series="language", panel="model", low="",
+                labels=names, looks=looks(names), width=3.9, height=2.0)  # fmt: skip
+    _whole(on)
+    return on.done(LAYER, "nearer than the translation")
+
+
+@styled
+def lost_lanes(gaps: pd.DataFrame) -> Figure:
+    """What is lost on translations by target, of a model and of strings (``subject``); in points.
+
+    ``target``, ``subject``, ``lost``, with ``low`` and ``high`` of the model.
+    """
+    first, second = gaps["subject"].unique()
+    shown = {first: looks([first])[first], second: look("0.35", "x")}
+    on = lanes(gaps, item="target", value="lost", series="subject", looks=shown, scale=100,
+               names=language_label, width=5.4)  # fmt: skip
+    guess = handle("a model that guesses", GUESSING | {"marker": ""}, line=True)
+    for axes in on.axes.values():
+        axes.axvline(100 * gaps["guess"].iloc[0], **GUESSING)
+        axes.set_xlim(left=0)
+    return on.done("points lost on translations of what was learnt", handles=[guess])
+
+
+@styled
+def setting_lanes(table: pd.DataFrame, chance: float) -> Figure:
+    """Accuracy in one language and across two, with both texts and with the second alone.
+
+    ``cells``, ``asked``, ``score``, ``low``, ``high``.
+    """
+    both, alone = table["asked"].unique()
+    shown = {both: look(BLUE, "o"), alone: look(VERMILION, "s", hollow=True)}
+    on = lanes(table.assign(cells=table["cells"].replace(SETTINGS)), item="cells", value="score",
+               series="asked", looks=shown, scale=100, width=5.4, lane=0.16)  # fmt: skip
+    line = handle("guessing", GUESSING | {"marker": ""}, line=True)
+    for axes in on.axes.values():
+        axes.axvline(100 * chance, **GUESSING)
+    return on.done("accuracy (%)", handles=[line])
+
+
+@styled
+def probe_lines(means: pd.DataFrame) -> Figure:
+    """A probe over layers, read in its own language and in others (``read``), a line a subject."""
+    known = {}
+    for name in means["subject"].unique():
+        base = name.removesuffix(", untrained")
+        own = look("0.35", "x") if name.startswith("a bag") else looks([base])[base]
+        known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
+    on = curves(means, x="layer", value="accuracy", series="subject", panel="read", looks=known,
+                scale=100, width=3.9, height=2.1)  # fmt: skip
+    across(on, y=100 * means["chance"].iloc[0])
+    return on.done(LAYER, "accuracy (%)", handles=[chance_line()])

@@ -1,0 +1,481 @@
+"""The five lenses side by side: models, layers, languages, pairs of languages, claims.
+
+Tables have ``lens`` (what is measured), ``score``, ``low``, ``high`` (95 %), shares in [0, 1].
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+
+from abx_2_dynamics import layer_contrasts
+from abx_5_probing import setups, task_languages
+from abx_6_transfer import TRANSFERRED
+from mexa_2_estimation import task_scores
+from mixing_1_nli import held_out
+from shared import mixing_tables
+from shared.abx_tables import ends
+from shared.lenses import Inference
+from shared.mexa_tables import language_families, language_scripts
+from xlx.experiment.abx_scores import CheckpointScores
+from xlx.experiment.grids import groups_of
+from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
+from xlx.experiment.probing import cross_lingual, probe_topics
+from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
+from xlx.measures import igap, mixing, regressions, statistics
+from xlx.plots.primitives import heatmap, lanes
+from xlx.plots.style import HIGH, styled
+from xlx.subjects.identity import Name
+from xlx.text.files import catalogue
+from xlx.text.parallel import ParallelCorpus
+
+ENDS = ["score", "low", "high"]
+#: Lenses by name, and whether more of it is more shared (1) or less (-1).
+LENSES = {
+    "LD, lowest": -1, "matched MD, highest": 1, "retrieval, highest": 1, "MEXA": 1,
+    "topics abroad": 1, "inference in targets": 1, "drop across": -1, "tense abroad": 1,
+}  # fmt: skip
+#: What a text alone says of a language, and what the model's states add.
+SURFACE, ALIGNED = ("bag", "subwords", "Latin"), "MEXA"
+#: Lenses of which less is no sign of more: an untrained network has least.
+NO_QUALITY = ("LD, lowest", "drop across")
+#: How a claim ends.
+HELD, PART, FAILED, OPEN = "held", "held in part", "not held", "cannot be told"
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def over_families(table: pd.DataFrame, value: str, n_resamples: int, seed: int) -> list[float]:
+    """The mean over languages, with an interval that draws whole families with replacement."""
+    family = table["language"].map(language_families(list(table["language"])))
+    sums = table.groupby(family.to_numpy())[value].agg(["sum", "size"]).to_numpy()
+    rng = np.random.default_rng(seed)
+    drawn = sums[rng.integers(len(sums), size=(n_resamples, len(sums)))].sum(axis=1)
+    means = drawn[:, 0] / drawn[:, 1]
+    return [table[value].mean(), *np.quantile(means, [0.025, 0.975])]
+
+
+def abx_rows(layers: pd.DataFrame) -> pd.DataFrame:
+    """LD where it is lowest, matched MD and retrieval where highest (`lenses.by_layer`)."""
+    best = {"LD": ("LD, lowest", "idxmin"), "MD, like length": ("matched MD, highest", "idxmax"),
+            "retrieval": ("retrieval, highest", "idxmax")}  # fmt: skip
+    rows = []
+    for (subject, task), of in layers.groupby(["subject", "task"], sort=False):
+        name, way = best[task]
+        rows.append((subject, name, *of.loc[getattr(of["score"], way)(), ENDS]))
+    return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
+
+
+def coverages(
+    subjects: Mapping[str, tuple[Subject | Name, str]], text: ParallelCorpus
+) -> dict[str, Coverage]:
+    """MEXA of each subject (and its pooling) with English."""
+    return {
+        name: next(iter(measure_coverage(subject, text, poolings=[pooling]).values()))
+        for name, (subject, pooling) in subjects.items()
+    }
+
+
+def mexa_rows(covered: Mapping[str, Coverage], n_resamples: int, seed: int) -> pd.DataFrame:
+    """Mean μ over languages at the layer where it is highest."""
+    rows = []
+    for name, of in covered.items():
+        mu = of.scores.mu
+        best = int(np.nanargmax(np.nanmean(mu, axis=1)))
+        table = pd.DataFrame({"language": of.scores.languages, "mu": mu[best]})
+        rows.append((name, "MEXA", *over_families(table, "mu", n_resamples, seed)))
+    return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
+
+
+def topics(subjects: Mapping[str, Name], text: ParallelCorpus) -> dict[str, pd.DataFrame]:
+    """Topic probes learnt in English, read in all languages of a text (`probing.probe_topics`)."""
+    files = catalogue("labelled")
+    codes = files.loc[files["task"] == "TOPIC", "language"]
+    codes = codes[codes.isin(text.languages)]
+    return {x: probe_topics([name], codes, seeds=range(3)) for x, name in subjects.items()}
+
+
+def topic_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy by language but English, at the layer that is best in English; raw states."""
+    scores = task_scores(table, centred=False)
+    return scores[scores["language"] != "en"]
+
+
+def topic_rows(probed: Mapping[str, pd.DataFrame], n_resamples: int, seed: int) -> pd.DataFrame:
+    """Mean accuracy over languages other than English."""
+    rows = [
+        (name, "topics abroad", *over_families(topic_scores(table), "score", n_resamples, seed))
+        for name, table in probed.items()
+    ]
+    return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
+
+
+def inference_rows(asked: Mapping[str, Inference], **options: int) -> pd.DataFrame:
+    """Accuracy in the mean of targets on the whole test part, and the drop within − across."""
+    tables = []
+    for name, of in asked.items():
+        whole = of.runs()
+        gold = of.whole[of.source]
+        right = np.array([
+            [run.predictions[x][-1] == gold.labels for x in of.languages if x != of.source]
+            for run in whole
+        ]).mean(axis=1, keepdims=True)  # fmt: skip
+        means = mixing.averages(right, groups_of(gold), **options)
+        tables.append(means.assign(model=name, lens="inference in targets"))
+        drop = of.summary(**options).query("language == 'mean' and setting == 'drop'")
+        tables.append(drop[ENDS].assign(model=name, lens="drop across"))
+    return pd.concat(tables)[["model", "lens", *ENDS]]
+
+
+def tense_rows(means: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """A probe read in other languages at its best layer (`lenses.probed`); ``names``: its own."""
+    best = means.loc[means.groupby("subject", sort=False)["accuracy"].idxmax()]
+    best = best[best["subject"].isin(names)].assign(lens="tense abroad")
+    best = best.assign(model=best["subject"].map(names), score=best["accuracy"])
+    return best[["model", "lens", *ENDS]]
+
+
+def agreement(table: pd.DataFrame) -> pd.DataFrame:
+    """How often two lenses order two models alike, where both tell them apart (95 %).
+
+    A row a pair of lenses: ``agree`` of ``of`` pairs of models, both lenses' intervals being apart.
+    """
+    wide = {lens: rows.set_index("model")[ENDS] for lens, rows in table.groupby("lens", sort=False)}
+    rows = []
+    for one, other in combinations([x for x in LENSES if x in wide], 2):
+        both = wide[one].index.intersection(wide[other].index)
+        signs = np.array([
+            [_order(wide[lens].loc[a], wide[lens].loc[b]) * LENSES[lens] for lens in (one, other)]
+            for a, b in combinations(both, 2)
+        ]).reshape(-1, 2)  # fmt: skip
+        told = signs[(signs != 0).all(axis=1)]
+        rows.append((one, other, int((told[:, 0] == told[:, 1]).sum()), len(told)))
+    return pd.DataFrame(rows, columns=["lens", "other", "agree", "of"])
+
+
+def _order(a: pd.Series, b: pd.Series) -> int:
+    """1 where the first is above the second, -1 below, 0 where their intervals meet."""
+    return int(a["low"] > b["high"]) - int(a["high"] < b["low"])
+
+
+# --- layers ---------------------------------------------------------------------------------------
+
+
+def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.DataFrame:
+    """Scores of a model by layer: of `lenses.by_layer`, and more, each a series by layer.
+
+    LD is turned round, 1 - LD, so that more is more shared in all rows.
+    """
+    own = layers[layers["subject"] == model]
+    rows = {task: of.set_index("layer")["score"] for task, of in own.groupby("task", sort=False)}
+    rows = {"1 − LD": 1 - rows["LD"], "matched MD": rows["MD, like length"],
+            "retrieval": rows["retrieval"]} | others  # fmt: skip
+    table = pd.concat(rows, names=["measure"]).rename("score").reset_index()
+    spread = table.groupby("measure")["score"]
+    least, most = spread.transform("min"), spread.transform("max")
+    return table.assign(model=model, scaled=(table["score"] - least) / (most - least),
+                        shown=np.where(table["score"] == most, table["score"].map("{:.2f}".format),
+                                       ""))  # fmt: skip
+
+
+def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Rank correlation over layers of each measure with ``outcome``; and given the layer itself.
+
+    A row a model and measure: ``r``, ``depth`` (r of the layer's number with the outcome),
+    ``given depth``. Layers are few and neighbours alike, so there is no interval.
+    """
+    rows = []
+    for model, of in table.groupby("model", sort=False):
+        wide = of.pivot(index="layer", columns="measure", values="score").rank()
+        if outcome not in wide:
+            continue
+        depth = pd.Series(wide.index, wide.index).rank()
+        rest = wide.apply(lambda x, depth=depth: x - np.polyval(np.polyfit(depth, x, 1), depth))
+        rest = rest * np.where(rest.abs().max() > 1e-9, 1, np.nan)  # rounding is no rank
+        rows += [
+            (model, name, wide[name].corr(wide[outcome]), depth.corr(wide[outcome]),
+             rest[name].corr(rest[outcome]))
+            for name in of["measure"].unique() if name != outcome
+        ]  # fmt: skip
+    columns = ["model", "measure", "r", "depth", "given depth"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def pos_abroad(model: str, seed: int) -> pd.DataFrame:
+    """POS probes read in other languages: ``source``, ``target``, ``layer``, ``accuracy``."""
+    sizes = ({}, {}, {})
+    probes = {"n_seeds": 6, "subword": "mean", "form": "concatenated", "hidden": None}
+    made = setups({"POS": None}, sizes, {}, seed=seed, **probes)
+    codes = task_languages(made, None, "CL", TRANSFERRED)["POS"]
+    table = cross_lingual(model, made["POS"], None)
+    table = table[table[["source", "target"]].isin(codes).all(axis=1)]
+    table = table[table["source"] != table["target"]]
+    keys = ["source", "target", "layer"]
+    return table.groupby(keys, sort=False)["accuracy"].mean().reset_index()
+
+
+# --- languages and pairs --------------------------------------------------------------------------
+
+
+def language_predictors(model: str, text: ParallelCorpus, covered: Coverage) -> pd.DataFrame:
+    """What may predict a language, a row each: text alone (`SURFACE`), and the model's MEXA.
+
+    ``bag``: μ of the model's subwords; ``subwords``: log of their number, less that in English;
+    ``Latin``: the script; ``MEXA``: μ, mean over layers; ``family``.
+    """
+    bag = next(iter(measure_coverage(BagOfSubwords(model), text, poolings=["mean"]).values()))
+    counts = np.log(mean_subwords(model, text))
+    codes, scripts = list(covered.scores.languages), language_scripts("flores200-100")
+    of_bag = dict(zip(bag.scores.languages, bag.scores.mu[0], strict=True))
+    return pd.DataFrame({
+        "language": codes, "family": [language_families([x])[x] for x in codes],
+        "bag": [of_bag[x] for x in codes], "subwords": [counts[x] - counts["en"] for x in codes],
+        "Latin": [float(scripts[x] == "Latn") for x in codes],
+        ALIGNED: np.nanmean(covered.scores.mu, axis=0),
+    })  # fmt: skip
+
+
+def predicted(
+    table: pd.DataFrame, outcome: str, readings: Mapping[str, Sequence[str]], **options: int
+) -> pd.DataFrame:
+    """An outcome by language from predictors: r of each single one, R² on families held out.
+
+    A row a reading: ``r``, ``low``, ``high`` (families drawn whole; of several predictors none) and
+    ``held out``: 1 - errors / spread, each family predicted from all others.
+    """
+    rows = []
+    for name, terms in readings.items():
+        ends = (np.nan,) * 3
+        if len(terms) == 1 and table[terms[0]].nunique() > 1:
+            found = statistics.correlation(
+                table, terms[0], outcome, languages=("family",), **options
+            )
+            ends = found.value, found.low, found.high
+        rows.append((name, *ends, _families_held_out(table, outcome, list(terms)), len(table)))
+    return pd.DataFrame(rows, columns=["predictor", "r", "low", "high", "held out", "n"])
+
+
+def _families_held_out(table: pd.DataFrame, outcome: str, terms: list[str]) -> float:
+    error = spread = 0.0
+    terms = [x for x in terms if table[x].nunique() > 1]
+    for family in table["family"].unique():
+        inside = table["family"] == family
+        fit = regressions.least_squares(table[~inside], outcome, terms)
+        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, terms]])
+        own = table.loc[inside, outcome]
+        error += ((own - exog @ fit.params) ** 2).sum()
+        spread += ((own - table.loc[~inside, outcome].mean()) ** 2).sum()
+    return 1 - error / spread
+
+
+def pair_table(
+    outcome: pd.DataFrame, subjects: Mapping[str, Subject | Name], text: ParallelCorpus,
+    measures: Sequence[str],
+) -> pd.DataFrame:  # fmt: skip
+    """An outcome of ordered pairs (``source``, ``target``, ``score``) beside scores of the pair.
+
+    A column a measure and subject ("MD", "bag MD"), mean over layers and both directions.
+    """
+    for name, subject in subjects.items():
+        (of,) = subject_scores([subject], text, measures)
+        table = of.table()
+        both = np.sort(table[["language_1", "language_2"]].to_numpy(), axis=1)
+        keys = [both[:, 0], both[:, 1], table["task"].to_numpy()]
+        means = table["score"].groupby(keys).mean().unstack().add_prefix(name)
+        ends = np.sort(outcome[["source", "target"]].to_numpy(), axis=1)
+        found = means.reindex(pd.MultiIndex.from_arrays(ends.T))
+        outcome = outcome.assign(**{x: found[x].to_numpy() for x in found})
+    return outcome.dropna().reset_index(drop=True)
+
+
+def pair_readings(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.Series:
+    """R² of pairs with a language, predicted from all others (`mixing_1_nli.held_out`)."""
+    return pd.Series({name: held_out(table, list(terms)) for name, terms in readings.items()})
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def judged(rows: Sequence[tuple[str, str, str, Sequence[float]]]) -> pd.DataFrame:
+    """Claims with their numbers: a row each of (paper, claim, on what, (value, low, high)).
+
+    A claim holds where its interval is above zero.
+    """
+    table = pd.DataFrame(
+        [(paper, claim, on, *ends) for paper, claim, on, ends in rows],
+        columns=["paper", "claim", "on", *ENDS],
+    )
+    holds = np.where(table["low"] > 0, HELD, np.where(table["high"] < 0, FAILED, OPEN))
+    return table.assign(verdict=holds)
+
+
+def by_claim(table: pd.DataFrame) -> pd.DataFrame:
+    """One verdict a claim: `PART` where subjects differ; the numbers of all as text."""
+    rows = {}
+    for key, of in table.groupby(["paper", "claim"], sort=False):
+        verdicts = set(of["verdict"])
+        numbers = "; ".join(
+            f"{x.on} {x.score:+.2f} ({x.low:+.2f} to {x.high:+.2f})" for x in of.itertuples()
+        )
+        rows[key] = {"verdict": verdicts.pop() if len(verdicts) == 1 else PART, "number": numbers}
+    return pd.DataFrame(rows).T.rename_axis(["paper", "claim"])
+
+
+def between(values: np.ndarray) -> list[float]:
+    """The mean of paired differences, an observation each, with its interval (Student's t)."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return [values.mean(), values.mean() - half, values.mean() + half]
+
+
+def abx_claims(scores: Mapping[str, CheckpointScores]) -> list[tuple]:
+    """What the ABX paper says of layers (`abx_2_dynamics.layer_contrasts`)."""
+    said = {
+        "LD falls with depth": "LD: first layer above the middle",
+        "LD rises in the last layer": "LD: last layer above the one before",
+        "meaning comes with depth": "MD, like length: middle above the embeddings",
+    }
+    return [
+        ("ABX", claim, name, [*ends(layer_contrasts(of)[contrast]).values()])
+        for claim, contrast in said.items()
+        for name, of in scores.items()
+    ]
+
+
+def correlated(
+    tables: Mapping[str, pd.DataFrame],
+    x: str,
+    given: Sequence[str],
+    sign: int = 1,
+    **options: object,
+) -> dict[str, list[float]]:
+    """Correlation of ``x`` with ``score`` in each table, with ``given`` held; times ``sign``."""
+    found = {}
+    for name, table in tables.items():
+        held = [term for term in given if table[term].nunique() > 1]
+        r = statistics.correlation(table, x, "score", given=held, **options)
+        found[name] = sorted([sign * r.low, sign * r.value, sign * r.high])
+        low, value, high = found[name]
+        found[name] = [value, low, high]
+    return found
+
+
+def lost_across(of: Inference, **options: int) -> list[float]:
+    """What the premise adds within languages other than the source, less what it adds across."""
+    adds = of.right() - of.right(alone=True)
+    cells = mixing_tables.cell_groups(of.languages, of.source)
+    within, across = (adds[:, cells[x]].mean(axis=1) for x in ("within the others", "across"))
+    table = mixing.averages((within - across)[:, None], groups_of(of.data.gold), **options)
+    return table.loc[0, ENDS].tolist()
+
+
+def claims_of_pairs(table: pd.DataFrame, **options: int) -> list[tuple]:
+    """ABX, section 5.3: parts of speech cross worse where LD is high; beside a bag of subwords."""
+    given = {"the encoder": (), "the same, given its bag": ("bag LD",)}
+    ends_of = {"languages": ("source", "target")} | options
+    return [
+        ("ABX", "a probe crosses better where LD is low", on,
+         correlated({on: table}, "LD", held, -1, **ends_of)[on])
+        for on, held in given.items()
+    ]  # fmt: skip
+
+
+def claims_of_tasks(
+    tasks: Mapping[str, pd.DataFrame], covered: Mapping[str, Coverage], models: Sequence[str],
+    **options: object,
+) -> list[tuple]:  # fmt: skip
+    """MEXA: it goes with a task, beyond what text alone tells; and it is lost in the last layer."""
+    said = {"alignment goes with a task": (), "so it does, given bag, subwords, script": SURFACE}
+    rows = [
+        ("MEXA", claim, on, found)
+        for claim, given in said.items()
+        for on, found in correlated(tasks, ALIGNED, given, **options).items()
+    ]
+    for name in models:
+        mu = covered[name].scores.mu
+        languages = covered[name].scores.languages
+        best = int(np.nanargmax(np.nanmean(mu, axis=1)))
+        lost = pd.DataFrame({"language": languages, "lost": mu[best] - mu[-1]})
+        drawn = {x: options[x] for x in ("n_resamples", "seed")}
+        rows.append(("MEXA", "alignment is lost at the end", name,
+                     over_families(lost, "lost", **drawn)))  # fmt: skip
+    return rows
+
+
+def claims_of_gaps(
+    lost: pd.DataFrame, gaps: pd.DataFrame, translations: str, alone: str
+) -> list[tuple]:
+    """IGAP: some of what is learnt does not cross; pretraining on translations makes it cross."""
+    last = gaps[gaps["step"] == gaps.groupby("model")["step"].transform("max")]
+    wide = last.pivot(index="target", columns="model", values="igap")
+    value = lost.loc[igap.MEAN_TARGET, ["value", "low", "high"]].tolist()
+    return [
+        ("IGAP", "some of what is learnt does not cross", "XNLI, encoder", value),
+        ("IGAP", "translations in pretraining close the gap", f"{alone} less {translations}",
+         between((wide[alone] - wide[translations]).to_numpy())),
+    ]  # fmt: skip
+
+
+def claims_of_mixing(encoder: Inference, english: Inference, **options: int) -> list[tuple]:
+    """Within/across: accuracy drops; and what drops is inference, not the prior of hypotheses."""
+    rows = []
+    for of in (encoder, english):
+        (drop,) = (
+            of.summary(**options).query("language == 'mean' and setting == 'drop'")[ENDS].to_numpy()
+        )
+        rows.append(("within/across", "accuracy drops across languages", of.model, drop.tolist()))
+    lost = lost_across(encoder, **options)
+    return [*rows, ("within/across", "what drops is inference", encoder.model, lost)]
+
+
+def claims_of_probes(probes: Mapping[str, pd.DataFrame], names: Mapping[str, str]) -> list[tuple]:
+    """X-Probe: a trained model above its untrained twin (model → twin), at home and abroad."""
+    rows = []
+    for read, means in probes.items():
+        best = means.loc[means.groupby("subject", sort=False)["accuracy"].idxmax()]
+        best = best.set_index("subject")
+        for model, twin in names.items():
+            more = best.loc[model, "accuracy"] - best.loc[twin, "accuracy"]
+            # both halves are of Student's intervals, and languages are the same: too wide
+            half = np.hypot(*(best.loc[x, "high"] - best.loc[x, "accuracy"] for x in (model, twin)))
+            claim = f"a probe {read} reads more than from a twin"
+            rows.append(("X-Probe", claim, model, [more, more - half, more + half]))
+    return rows
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+@styled
+def layer_maps(table: pd.DataFrame) -> Figure:
+    """Where each measure is high: a panel a model, a row a measure, a column a layer.
+
+    Colours go from the measure's lowest layer to its highest, whose score is written.
+    """
+    on = heatmap(
+        table, row="measure", column="layer", value="scaled", panel="model", written="shown",
+        cmap=HIGH, bar="from its lowest layer (dark) to its highest (bright)",
+        own_rows=True, cell=(0.36, 0.24), columns=1,
+    )  # fmt: skip
+    return on.done("layer (0: embeddings)", "")
+
+
+@styled
+def predictor_lanes(table: pd.DataFrame) -> Figure:
+    """Correlation over languages of each predictor with what a model does there (``outcome``)."""
+    on = lanes(table, item="outcome", value="r", series="predictor", width=5.6, lane=0.12)
+    for axes in on.axes.values():
+        axes.axvline(0, color="0.4", linewidth=1)
+        axes.set_xlim(-1.02, 1.02)
+    return on.done("correlation over languages")
+
+
+@styled
+def lens_lanes(table: pd.DataFrame) -> Figure:
+    """Each lens on each model that it was asked of: a panel a lens, a line a model."""
+    on = lanes(table, item="model", value="score", panel="lens", columns=4, width=1.75, lane=0.16,
+               sharex=False)  # fmt: skip
+    return on.done("score", "")
