@@ -29,7 +29,7 @@ PLAIN = {"Within", "across"}
 #: A term of the glossary and what it is; what of a chapter is left as it is.
 TERM = re.compile(r"^(?![:#\s])(.+)(?=\n: )", re.MULTILINE)
 KEPT = re.compile(
-    r"(`[^`]*`|\$[^$]*\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^[#|].*$|^Paper: .*$|```.*?```)",
+    r"(`[^`]*`|\$[^$]*\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^[#|][^\n]*$|^Paper: [^\n]*$|```.*?```)",
     re.MULTILINE | re.DOTALL,
 )
 #: Folders of the package whose functions have a page, and what they are for.

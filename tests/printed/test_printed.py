@@ -1,15 +1,12 @@
 """Arithmetic of printed numbers, by hand and against loops that read like the definition."""
 
 import itertools
-import re
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
 from printed import printed_tables
-from xlx.results.paths import NOTEBOOKS
 
 
 def test_agreement_is_within_the_tolerance_with_binary_fractions_forgiven() -> None:
@@ -104,44 +101,3 @@ def test_exchanges_by_a_loop() -> None:
     assert found.tolist() == rows
     assert len(found) == 4 * 5
     assert found[("f", "g")] == 2
-
-
-# --- what the notebooks say of it ---
-
-NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w])")
-#: Names of tables, figures and sections are no results, nor are one-digit counts.
-NAMES = re.compile(
-    r"(Tables?|Figures?|sections?|Appendix) [A-Z\d.]+((,| to| and|,? of) [A-Z]?\d[\d.]*)*"
-)
-
-
-def said(text: str) -> set[float]:
-    return {float(number.replace(",", "")) for number in NUMBER.findall(text)}
-
-
-#: Audits whose reading is typed; the others compute theirs.
-TYPED = [
-    path.stem
-    for path in sorted(NOTEBOOKS.glob("*-printed.ipynb"))
-    if path.stem.startswith("xprobe")
-]
-
-
-@pytest.mark.parametrize("stem", TYPED)
-def test_a_reading_says_what_the_outputs_of_its_notebook_show(stem: str) -> None:
-    """Every number in it, and how many claims came to what."""
-    cells = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells
-    outputs = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
-    shown = "\n".join(
-        output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in outputs
-    )
-    (reading,) = [cell.source for cell in cells if cell.source.startswith("**Reading.**")]
-    reading = NAMES.sub("", reading.partition("**Exercise.**")[0])
-    assert sorted(x for x in said(reading) - said(shown) if x >= 10 or x != int(x)) == []
-    (claims,) = re.findall(r"of (\d+) claims: (.+)", shown)
-    counts = dict(part.rsplit(" ", 1) for part in claims[1].split(", "))
-    words = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold",
-             "cannot be told": "cannot be told"}  # fmt: skip
-    for verdict, count in counts.items():
-        assert f"{count} {verdict if count == '1' else words[verdict]}" in reading
-    assert f"of {claims[0]} claims" in reading
