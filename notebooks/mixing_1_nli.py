@@ -9,6 +9,7 @@ import pandas as pd
 from printed.mixing_claims import PrintedScores
 from shared.mexa_tables import load_text
 from shared.mixing_tables import sign_told
+from shared.pair_regressions import held_out
 from shared.shown import as_points, in_points
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing, regressions
@@ -188,7 +189,7 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
         scaled = table.assign(**{x: (table[x] - table[x].mean()) / table[x].std() for x in terms})
         try:
             fit = regressions.regression(scaled, "score", list(terms), clusters=ends)
-            unseen = round(held_out(scaled, terms), 2)
+            unseen = round(held_out(scaled, "score", terms, with_language(scaled)), 2)
         except ValueError:  # too few languages
             continue
         lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
@@ -199,17 +200,10 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def held_out(table: pd.DataFrame, terms: Sequence[str]) -> float:
-    """R² of all pairs with a language, from a fit to the pairs without it: 1 - errors / spread."""
-    error = spread = 0.0
-    for code in table["source"].unique():
-        inside = (table["source"] == code) | (table["target"] == code)
-        fit = regressions.least_squares(table[~inside], "score", list(terms))
-        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
-        own = table.loc[inside, "score"]
-        error += ((own - exog @ fit.params) ** 2).sum()
-        spread += ((own - table.loc[~inside, "score"].mean()) ** 2).sum()
-    return 1 - error / spread
+def with_language(table: pd.DataFrame) -> list[np.ndarray]:
+    """For each language, which pairs have it."""
+    codes = table["source"].unique()
+    return [table[["source", "target"]].eq(x).any(axis=1).to_numpy() for x in codes]
 
 
 # --- what is said ---------------------------------------------------------------------------------

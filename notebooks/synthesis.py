@@ -15,17 +15,18 @@ from abx_2_dynamics import layer_contrasts
 from abx_5_probing import setups, task_languages
 from abx_6_transfer import TRANSFERRED
 from mexa_2_estimation import task_scores
-from mixing_1_nli import held_out
+from mixing_1_nli import with_language
 from shared import mixing_tables
 from shared.abx_tables import ends
 from shared.lenses import Inference
 from shared.mexa_tables import language_families, language_scripts
+from shared.pair_regressions import held_out
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.grids import groups_of
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
-from xlx.measures import igap, mixing, regressions, statistics
+from xlx.measures import igap, mixing, statistics
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import HIGH, styled
 from xlx.subjects.identity import Name
@@ -247,29 +248,17 @@ def predicted(
     A row a reading: ``r``, ``low``, ``high`` (families drawn whole; of several predictors none) and
     ``held out``: 1 - errors / spread, each family predicted from all others.
     """
+    families = [(table["family"] == x).to_numpy() for x in table["family"].unique()]
     rows = []
     for name, terms in readings.items():
-        ends = (np.nan,) * 3
+        ends, varied = (np.nan,) * 3, [x for x in terms if table[x].nunique() > 1]
         if len(terms) == 1 and table[terms[0]].nunique() > 1:
             found = statistics.correlation(
                 table, terms[0], outcome, languages=("family",), **options
             )
             ends = found.value, found.low, found.high
-        rows.append((name, *ends, _families_held_out(table, outcome, list(terms)), len(table)))
+        rows.append((name, *ends, held_out(table, outcome, varied, families), len(table)))
     return pd.DataFrame(rows, columns=["predictor", "r", "low", "high", "held out", "n"])
-
-
-def _families_held_out(table: pd.DataFrame, outcome: str, terms: list[str]) -> float:
-    error = spread = 0.0
-    terms = [x for x in terms if table[x].nunique() > 1]
-    for family in table["family"].unique():
-        inside = table["family"] == family
-        fit = regressions.least_squares(table[~inside], outcome, terms)
-        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, terms]])
-        own = table.loc[inside, outcome]
-        error += ((own - exog @ fit.params) ** 2).sum()
-        spread += ((own - table.loc[~inside, outcome].mean()) ** 2).sum()
-    return 1 - error / spread
 
 
 def pair_table(
@@ -293,8 +282,13 @@ def pair_table(
 
 
 def pair_readings(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.Series:
-    """R² of pairs with a language, predicted from all others (`mixing_1_nli.held_out`)."""
-    return pd.Series({name: held_out(table, list(terms)) for name, terms in readings.items()})
+    """R² of pairs with a language, predicted from all others (`held_out`)."""
+    return pd.Series(
+        {
+            name: held_out(table, "score", terms, with_language(table))
+            for name, terms in readings.items()
+        }
+    )
 
 
 # --- claims ---------------------------------------------------------------------------------------

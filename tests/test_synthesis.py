@@ -51,8 +51,7 @@ def test_depth_that_explains_all_leaves_nothing() -> None:
     found = synthesis.with_depth(table, "topics abroad").set_index("measure")
     assert found.loc["MEXA", "r"] == pytest.approx(1)
     assert np.isnan(found.loc["MEXA", "given depth"])
-    rows["topics abroad"] = layers + 2 * np.abs(layers - 6)  # depth, and more in the outer layers
-    table.loc[table["measure"] == "topics abroad", "score"] = rows["topics abroad"]
+    table.loc[table["measure"] == "topics abroad", "score"] = layers + 2 * np.abs(layers - 6)
     found = synthesis.with_depth(table, "topics abroad").set_index("measure")
     assert found.loc["retrieval", "given depth"] > 0.9 > found.loc["retrieval", "r"]
 

@@ -133,6 +133,20 @@ def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[
     return float(fit.rsquared), float(fit.rsquared_adj)
 
 
+def held_out(
+    table: pd.DataFrame, outcome: str, terms: Sequence[str], left_out: Sequence[np.ndarray]
+) -> float:
+    """R² of parts of a table (masks of rows), each from a fit to the rest: 1 - errors / spread."""
+    error = spread = 0.0
+    for inside in left_out:
+        fit = regressions.least_squares(table[~inside], outcome, list(terms))
+        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
+        own = table.loc[inside, outcome]
+        error += ((own - exog @ fit.params) ** 2).sum()
+        spread += ((own - table.loc[~inside, outcome].mean()) ** 2).sum()
+    return 1 - error / spread
+
+
 def holm(p_values: pd.Series) -> pd.Series:
     """p-values that hold for all of them together (Holm 1979)."""
     return pd.Series(multipletests(p_values, method="holm")[1], index=p_values.index)
