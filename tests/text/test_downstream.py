@@ -128,8 +128,75 @@ def test_other_tasks_and_numbers_of_shots_are_told_apart(tmp_path: Path) -> None
     put(tmp_path / "b.json", changed("results", to={"hellaswag": {"acc,none": 0.5}}))
     assert len(downstream.read_results(tmp_path)) == 7  # a file of other tasks is left alone
     put(tmp_path / "c.json", NEW | {"date": 2.0, "n-shot": {"arc_de": 0}})
-    with pytest.raises(TextError, match=r"m-ARC org/some-7b de: 5 shots in .*0 shots in"):
+    with pytest.raises(TextError, match=r"m-ARC org/some-7b: 5 shots in .*0 shots in .*; which"):
         downstream.read_results(tmp_path)
+
+
+def harness(tasks: dict[str, float], **more: object) -> dict:
+    """A results file of some tasks; ``more`` with _ for - in names."""
+    said = {"results": {x: {"acc,none": y} for x, y in tasks.items()}, "model_name": "m"}
+    return said | {"config": {}, "date": 1.0} | {x.replace("n_", "n-"): y for x, y in more.items()}
+
+
+XNLI = {"xnli_de": 0.5, "xnli_fr": 0.6, "xnli": 0.55}
+READ = {("xnli", "de"): 0.5, ("xnli", "fr"): 0.6}
+ARGS = "pretrained=m,dtype=float16"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [  # as 0.3 and 0.4 leave them, with what else lies there
+        ({"m.json": OLD, "m_write_out_info.json": [{"doc_id": 0}]}, {("m-ARC", "de"): 0.3}),
+        ({"m/r.json": harness(XNLI), "m/config.json": {"model_type": "bert"}}, READ),
+        ({"r.json": harness(XNLI | {"hellaswag": 0.3, "mmlu_pro": 0.2, "gsm8k_cot": 0.1})}, READ),
+        ({"de.json": harness({"xnli_de": 0.5}), "fr.json": harness({"xnli_fr": 0.6})}, READ),
+        ({"a.json": harness(XNLI, date=2.0), "b.json": harness({"xnli_de": 0.1})}, READ),
+        ({"r.json": harness({"mgsm_en_cot_de": 0.1, "mgsm_en_cot_jp": 0.2})},
+         {("mgsm_en_cot", "de"): 0.1, ("mgsm_en_cot", "ja"): 0.2}),
+        ({"r.json": harness({"afrimmlu_amh_p1": 0.1, "afrimmlu_swa_p1": 0.2})},
+         {("afrimmlu_p1", "am"): 0.1, ("afrimmlu_p1", "sw"): 0.2}),
+        ({"r.json": harness({"include_base_44_german": 0.1, "include_base_44_greek": 0.2})},
+         {("include_base_44", "de"): 0.1, ("include_base_44", "el"): 0.2}),
+        ({"r.json": harness({}, results={f"mgsm_{x}": {"exact_match,a": 0.1, "exact_match,b": 0.2}
+                                         for x in ("de", "th")})},
+         {(f"mgsm, {x}", y): z for x, z in (("a", 0.1), ("b", 0.2)) for y in ("de", "th")}),
+        ({"r.json": harness({}, results={"belebele_cmn_Hans": {"acc,get-answer": 0.4}})},
+         {("Belebele", "zh"): 0.4}),
+        ({"a.json": harness(XNLI, config={"model_args": ARGS, "device": "cuda"}),
+          "b.json": harness(XNLI, config={"model_args": f"{ARGS},parallelize=True"}, date=0.5)},
+         READ),
+        ({"a.json": harness(XNLI, config={"model_args": {"model": "m"}}, model_name=None)}, READ),
+        # two settings: shots first
+        ({"a.json": harness({"xnli_de": 0.5}, n_shot={"xnli_de": 5}),
+          "b.json": harness({"xnli_fr": 0.5}, n_shot={"xnli_fr": 0})}, "5 shots in .* and 0 shots"),
+        ({"a.json": harness(XNLI, configs={"xnli_de": {"num_fewshot": 0}}),
+          "b.json": harness(XNLI, config={"num_fewshot": 5})}, "0 shots in .* and 5 shots"),
+        *(({"a.json": harness(XNLI, config={"x": 1}), "b.json": harness(XNLI, date=2.0, **b)}, says)
+          for b, says in (
+            ({"config": {"limit": 10}}, "limit none in .* and limit 10"),
+            ({"config": {"model_args": "peft=x"}}, r"none in .* model_args \['peft=x'\]"),
+            ({"config": {"x": 1}, "chat_template_sha": "ab"}, "chat_template none .* ab in"),
+            ({"config": {"x": 1}, "system_instruction": "Be."}, "none .* system_instruction Be."),
+        )),
+        *(({"a.json": harness(XNLI, **a), "b.json": harness(XNLI, date=2.0, **b)}, says)
+          for a, b, says in (
+            ({"versions": {"xnli_de": 1}}, {"versions": {"xnli_de": 2}}, "version 1 in .* 2 in"),
+            ({"max_length": 512}, {"max_length": 2048}, "at most 512 tokens"),
+            ({"configs": {"xnli_de": {"doc_to_text": "a"}}},
+             {"configs": {"xnli_de": {"doc_to_text": "b"}}}, "prompt .* and prompt"),
+            ({"config": {"model_sha": "a"}}, {"config": {"model_sha": "b"}}, "model a in"),
+        )),
+    ],
+)  # fmt: skip
+def test_folders_of_the_harness(tmp_path: Path, files: dict, expected: object) -> None:
+    for name, content in files.items():
+        put(tmp_path / name, content)
+    if isinstance(expected, str):
+        with pytest.raises(TextError, match=rf"xnli m.*: .*{expected}.*; which\?"):
+            downstream.read_results(tmp_path)
+    else:
+        table = downstream.read_results(tmp_path).set_index(["task", "language"])
+        assert table["score"].to_dict() == expected
 
 
 @pytest.mark.parametrize(
@@ -197,6 +264,15 @@ def test_codes_are_those_of_the_shipped_text() -> None:
     for code, label in parallel.tags("flores200-100").items():
         assert downstream.language_of(label) == code
         assert downstream.language_of(code) == code
+    pairs = "cmn_Hans=zh cmn_Hant=zh_Hant zh-TW=zh_Hant fil_Latn=tl ekk=et prs=fa_Arab_AF ktu=kg"
+    pairs += " apc_Arab_nort3139=apc apc_Arab_sout3123=ajp twi_Latn_akua1239=ak gug_Latn=gn deu=de"
+    pairs += " cat_Latn_vale1252=ca_Latn_ES cat_Latn=ca mni_Mtei=mni_Mtei mni_Beng=mni iw=he npi=ne"
+    assert {x: downstream.language_of(x.split("=")[0]) for x in pairs.split()} == {
+        x: x.split("=")[1] for x in pairs.split()
+    }
+    asked = ["cmn_Hans", "fil", "prs", "twi_Latn_asan1239", "zh_TW"]
+    found = parallel.load("flores200-100", asked).languages
+    assert found == ("zh", "tl", "fa_Arab_AF", "tw", "zh_Hant")
     labels = pd.read_csv(paths.DATA / "published" / "mexa" / "belebele_labels.csv")["label"]
     codes = [downstream.language_of(label) for label in labels]
     assert len(set(codes)) == len(labels) == 122

@@ -78,6 +78,7 @@ BLANK = encoded(squad(qa("q1", answers=[("", 0)]), qa("q2", answers=[("", 0)])))
         (BLANK, r"none of its 2 questions .* \(blank answer: 2\).*XTREME withholds"),
         (b'{"data": []}', r"none of its 0 questions .* \(it is empty\)"),
         (b'{"data": [\n}', r"a\.json: no JSON .*line 2 column 1"),
+        (WHOLE.replace(b"Where", b"\\ud83d"), r"a\.json.*is half a character"),
         (lzma.compress(b"{}")[:-8], r"a\.json: not a whole packed file"),
     ],
 )

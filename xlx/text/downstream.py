@@ -1,26 +1,30 @@
 """Scores of models on downstream tasks, by language: what an alignment score is to predict.
 
-`read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.4, and
-0.3 without its filters) writes, `read_csv` a table of one's own. Both give one row a task
-("Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there), model (as the file names it) and
+`read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.3 and
+0.4) writes, `read_csv` a table of one's own. Both give one row a task ("Belebele", "m-MMLU",
+"m-ARC", "xnli": the harness's name without its language), model (as the file names it) and
 language (code as in `parallel.load` of FLORES-200: "ar", "ar_Latn", "zh_Hant"), with ``score``
 (accuracy, 0 to 1), ``stderr`` (NaN where the file has none) and ``n`` (number of questions; <NA>
 where the file does not say). A language without a score has no row, and is never a zero.
 """
 
 import csv
+import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from babel import Locale
 
 from xlx.results import checks, paths
 from xlx.text.files import TextError
-from xlx.text.languages import LANGUAGES, parse_tag
+from xlx.text.languages import LANGUAGES, RENAMED, kind_of_language, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
 #: Names of tasks in lm-evaluation-harness with the part that is the language, and their measure:
@@ -31,11 +35,24 @@ _TASKS = {
     "m-MMLU": (r"m_mmlu_([a-z]{2,3})", "acc"),
     "m-ARC": (r"arc_([a-z]{2}|challenge)", "acc_norm"),
 }
-#: Codes with several texts in FLORES-200, and the labels that Belebele adds to it.
+#: What may be a language in the name of another task: xnli_de, include_base_44_german_stem.
+_LABEL = re.compile(r"(?<=_)(?:[a-z]{2,3}(?:_[A-Z][a-z]{3})?|[a-z]{4,})(?=_|$)")
+_NAMED = {name.lower(): code for code, name in Locale("en").languages.items()} | {"jp": "ja"}
+#: What the prompts of a language make different, where the other settings are those of a run.
+_OF_LANGUAGE = {"version {}", "prompt {}"}
+_PROMPT = ("dataset_path", "description", "doc_to_text", "doc_to_choice", "generation_kwargs")
+_OF_ALL = ("chat_template", "system_instruction", "fewshot_as_multiturn")
+#: Arguments that name the model, or change how fast it is, but not what it answers.
+_NO_SETTING = re.compile(
+    "pretrained|model|parallelize|trust_remote_code|num_concurrent|base_url|timeout|max_retries"
+    "|attn_implementation|.*(device|batch|memory|parallel_size).*"
+).fullmatch
+#: Codes with several texts in FLORES-200, and the labels that Belebele and FLORES+ add to it.
 _SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
-_ROMANISED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
+_ADDED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
+_ADDED |= {"ca_Latn_ES", "oc_Latn_ES", "mni_Mtei", "sd_Deva"}
 #: The bare code of a language is that of this label.
-_CHOSEN = {language.flores: code for code, language in LANGUAGES.items()}
+_CHOSEN = {parse_tag(language.flores): code for code, language in LANGUAGES.items()}
 
 
 def language_of(label: str) -> str:
@@ -44,40 +61,54 @@ def language_of(label: str) -> str:
     Script and region are kept only where FLORES-200 or Belebele has another text with the bare
     code: "arb_Arab" gives "ar". Raises ValueError for what is no language tag.
     """
-    if label in _CHOSEN:
-        return _CHOSEN[label]
-    tag = parse_tag(label)
+    tag = RENAMED.get(tag := parse_tag(label), tag)
+    if tag in _CHOSEN:
+        return _CHOSEN[tag]
     code, *rest = tag.split("_")
-    return tag if rest and (code in _SEVERAL or tag in _ROMANISED) else code
+    return tag if rest and (code in _SEVERAL or tag in _ADDED) else code
 
 
 def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
 
     ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
-    (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
-    ``model_name``, or else the ``pretrained=`` of its ``config``. What was run again counts as it
-    was run last, by the ``date`` that the harness writes. Raises TextError, with file and field,
-    for what is malformed, for a score that two files give of which one has no date, or with
-    different numbers of shots, and where no file has one of these tasks; FileNotFoundError for a
-    path that does not exist.
+    (``belebele``, ``m_mmlu``), tasks in one language and, in a folder, other JSON are left alone.
+    The score is the accuracy or else exact match; each of several filters is a task of its own. The
+    model is the file's ``model_name``, or else that of its ``config``. What was run again counts as
+    it was run last, by the ``date`` that the harness writes.
+
+    Raises TextError, with file and field, for what is malformed, for a score that two files give of
+    which one has no date, for a task of a model in two settings (`_setting`), and where there is no
+    multilingual task; FileNotFoundError for a path that does not exist.
     """
-    again: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
     listed = _files(files)
-    for where, row in (found for file in listed for found in _results(file)):
-        again.setdefault(_key(row), []).append((where, row))
-    if not again:
-        _tell_of_others(listed[0])
-    last = []
-    for same in again.values():
-        shots = {row["shots"]: where for where, row in same if row["shots"] is not None}
-        if len(shots) > 1:
-            asked = " and ".join(f"{number} shots in {where}" for number, where in shots.items())
-            raise TextError(f"{' '.join(_key(same[0][1]))}: {asked}; give one of them.")
+    rows = [found for file, asked in listed.items() for found in _results(file, asked)]
+    spoken = Counter(task for task, _ in {(row["task"], row["language"]) for _, row in rows})
+    rows = [x for x in rows if x[1]["task"] in _TASKS or spoken[x[1]["task"]] > 1]
+    if not rows:
+        there = ", ".join(_inner(_read_json(file := next(iter(listed))), "results") or ["nothing"])
+        raise TextError(
+            f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
+            "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge), nor another task in two "
+            f"languages or more (xnli_de, xnli_fr), but {there}."
+        )
+    last: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
+    settings: dict[tuple[str, ...], dict[str, str]] = {}
+    for where, row in rows:
+        last.setdefault(_key(row), []).append((where, row))
+        for what, value in row["setting"].items():
+            of = (*_key(row)[: 3 if what in _OF_LANGUAGE else 2], what)
+            if value is not None:
+                settings.setdefault(of, {}).setdefault(what.format(value), where)
+    for (*of, _), told in settings.items():
+        if len(told) > 1:
+            asked = " and ".join(f"{value} in {where}" for value, where in told.items())
+            raise TextError(f"{' '.join(of)}: {asked}; which? Give the files of one setting.")
+    for key, same in last.items():
         dates = [row["date"] for _, row in same]
-        dated = all(isinstance(date, int | float) for date in dates)
-        last += (x for x in same if not dated or x[1]["date"] == max(dates))
-    return _table(last)
+        if all(isinstance(date, int | float) for date in dates):
+            last[key] = [x for x in same if x[1]["date"] == max(dates)]
+    return _table(x for same in last.values() for x in same)
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
@@ -162,62 +193,88 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
 
 
-def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
+def _files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
+    """The files, and whether each is named itself, not found in a folder."""
     files = [files] if isinstance(files, str | Path) else files
-    listed: list[Path] = []
+    listed: dict[Path, bool] = {}
     for path in map(Path, checks.several(files, "results files", TextError)):
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
-        listed += (inside := sorted(path.rglob("*.json")) if path.is_dir() else [path])
+        inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not inside:
             raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
+        listed |= {file: listed.get(file, False) or not path.is_dir() for file in inside}
     if not listed:
         raise TextError("no results files are given: name one or more, or a folder")
     for file in listed:
         checks.regular(file, TextError)
-    return list(dict.fromkeys(listed))
+    return listed
 
 
-def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and values of each row of a results file."""
+def _read_json(file: Path) -> object:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:  # of JSON and of UTF-8
         raise TextError(f"{file} is no JSON ({error}).") from None
-    results = _inner(content, "results")
-    if results is None:
+
+
+@cache
+def _task_of(name: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """Task, language and measures (the first that is there counts) of a name of the harness."""
+    for task, (pattern, metric) in _TASKS.items():
+        if match := re.fullmatch(pattern, name):
+            return task, "en" if match[1] == "challenge" else match[1], (metric,)
+    normed = ("acc_norm",) * name.startswith(("arc_", "hellaswag_"))
+    for match in reversed([*_LABEL.finditer(name)]):
+        code = _NAMED.get(match[0], match[0])
+        if kind_of_language(code)[1] != "?":
+            task = name[: match.start() - 1] + name[match.end() :]
+            return task, code, (*normed, "acc", "exact_match")
+    return None
+
+
+def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and values of each row of a results file; none of another file, unless ``asked``."""
+    results = _inner(content := _read_json(file), "results")
+    if results is None and asked:
         what = f"{file} has no field 'results'"
         raise TextError(f"{what}; give a results file of lm-evaluation-harness.")
-    known = [
-        (name, task, match[1], metric)
-        for name in results
-        for task, (pattern, metric) in _TASKS.items()
-        if (match := re.fullmatch(pattern, name))
-    ]
-    for name, task, label, metric in known:
+    for name in filter(_task_of, results or ()):
+        task, language, metrics = _task_of(name)
         where, scores = f"{file}, results.{name}", _inner(results, name) or {}
         # ``acc,none`` and ``acc_stderr,none``, or in version 0.3 without ``,none``.
-        field = f"{metric},none" if f"{metric},none" in scores else metric
-        if field not in scores:
-            what = f"{where} has no field '{metric},none' (nor {metric!r})"
+        found = [[x for x in scores if x.split(",")[0] == metric] for metric in metrics]
+        fields = next(filter(None, found), [])
+        if not fields and task in _TASKS:
+            what = f"{where} has no field '{metrics[0]},none' (nor {metrics[0]!r})"
             raise TextError(f"{what}, but {', '.join(scores) or 'nothing'}.")
-        stderr = scores.get(field.replace(metric, f"{metric}_stderr", 1))
+        fields = [x for x in fields if x.endswith(",none")] or fields
         samples = _inner(_inner(content, "n-samples"), name) or {}
         n = samples.get("effective", samples.get("original"))  # what a limit has left
-        language = "en" if label == "challenge" else label
-        values = task, _model(content, file), language, scores[field], stderr, n
-        about = {"date": content.get("date"), "shots": (_inner(content, "n-shot") or {}).get(name)}
-        yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | about
+        about = {"date": content.get("date"), "setting": _setting(content, name)}
+        for field in fields:
+            metric, _, way = field.partition(",")
+            stderr = scores.get(field.replace(metric, f"{metric}_stderr", 1))
+            called = f"{task}, {way}" if len(fields) > 1 else task
+            values = called, _model(content, file), language, scores[field], stderr, n
+            yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | about
 
 
-def _tell_of_others(file: Path) -> None:
-    """Raise TextError for a file of other tasks, with their names."""
-    results = _inner(json.loads(file.read_text(encoding="utf-8")), "results") or {}
-    raise TextError(
-        f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
-        "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
-        f"{', '.join(results) or 'nothing'}."
-    )
+def _setting(content: dict, name: str) -> dict[str, object]:
+    """What makes two scores of a task incomparable, as a file says it; None where it does not."""
+    config, own = _inner(content, "config") or {}, _inner(_inner(content, "configs"), name) or {}
+    of_task, few = (_inner(content, "n-shot") or {}).get(name), "num_fewshot"
+    shots = next((x for x in (of_task, own.get(few), config.get(few)) if x is not None), None)
+    arguments = sorted(f"{x}={y}" for x, y in _arguments(content).items() if not _NO_SETTING(x))
+    prompt = re.sub(r" at 0x\w+", "", json.dumps([own.get(x) for x in _PROMPT]))
+    every = {x: content.get(f"{x}_sha") or content.get(x) for x in _OF_ALL}
+    every |= {x: config.get(x) for x in ("limit", "gen_kwargs")} | {"model_args": arguments}
+    return {f"{x} {{}}": value or "none" for x, value in every.items() if config} | {
+        "{} shots": shots, "seed of shots {}": config.get("fewshot_seed") if shots else None,
+        "at most {} tokens": content.get("max_length"), "model {}": config.get("model_sha") or None,
+        "version {}": (_inner(content, "versions") or {}).get(name),
+        "prompt {}": hashlib.sha256(prompt.encode()).hexdigest()[:8] if own else None,
+    }  # fmt: skip
 
 
 def _inner(content: object, name: str) -> dict | None:
@@ -226,14 +283,20 @@ def _inner(content: object, name: str) -> dict | None:
     return value if isinstance(value, dict) else None
 
 
+def _arguments(content: dict) -> dict[str, object]:
+    """The arguments of the model: ``a=1,b=2``, or an object of JSON."""
+    given = (_inner(content, "config") or {}).get("model_args")
+    if isinstance(given, dict):
+        return given
+    parts = (part.partition("=") for part in str(given or "").split(","))
+    return {name.strip(): value for name, _, value in parts if value}
+
+
 def _model(content: dict, file: Path) -> str:
-    arguments = (_inner(content, "config") or {}).get("model_args")
-    if isinstance(arguments, dict):
-        arguments = f"pretrained={arguments.get('pretrained') or ''}"
-    if name := content.get("model_name"):
+    arguments = _arguments(content)
+    names = content.get("model_name"), arguments.get("pretrained"), arguments.get("model")
+    if name := next(filter(None, names), None):
         return str(name)
-    if match := re.search(r"(?:^|,)pretrained=([^,]+)", str(arguments)):
-        return match[1]
     what = "no field 'model_name', and no 'pretrained=' in 'config.model_args'"
     raise TextError(f"{file} has {what}.")
 

@@ -29,8 +29,19 @@ from xlx.text.files import TextError
 
 #: The columns of Table 2. "mono" is monolingual probing, "CL" cross-lingual transfer.
 TABLE_2 = ("ABX", "POS mono", "POS CL", "NER mono", "NER CL", "NLI mono", "NLI CL")
-#: CLDR reads these as Akan and Filipino; ISO 639 has both of each, and so do corpora.
-_KEPT = {"tw": "tw", "twi": "tw", "tl": "tl", "tgl": "tl"}
+#: CLDR reads these as Akan and Filipino; ISO 639 has both of each, and so do corpora. FLORES+ calls
+#: the text in Kikongo of FLORES-200 Kituba.
+_KEPT = {"tw": "tw", "twi": "tw", "tl": "tl", "tgl": "tl", "ktu": "kg"}
+#: What FLORES+ marks with a Glottocode, as FLORES-200 has it, or by where it is spoken.
+_GLOTTOCODES = {
+    "nort3139": "apc_Arab", "sout3123": "ajp_Arab", "akua1239": "ak_Latn",
+    "asan1239": "tw_Latn", "vale1252": "ca_Latn_ES", "aran1260": "oc_Latn_ES",
+}  # fmt: skip
+#: Tags of `parse_tag` under which FLORES+ and others have a text that FLORES-200 has, too.
+RENAMED = {
+    "fil": "tl", "fil_Latn": "tl_Latn", "fil_PH": "tl_Latn", "fa_AF": "fa_Arab_AF",
+    "zh_CN": "zh_Hans", "zh_SG": "zh_Hans", "zh_TW": "zh_Hant", "zh_HK": "zh_Hant",
+}  # fmt: skip
 #: Languages that write an i without a dot as a letter of its own, whose capital is I.
 _TWO_I = {"tr", "az"}
 #: Codes of ISO 639 that name no language: undetermined, several, uncoded, no linguistic content.
@@ -117,18 +128,19 @@ ABX: tuple[str, ...] = tuple(LANGUAGES)
 _FAMILIES = {
     "Afro-Asiatic": "acm acq aeb ajp amh apc arb ars ary arz gaz hau heb kab mlt som taq tir zgh",
     "Atlantic-Congo": "aka bem cjk ewe fon fuv ibo kam kbp kik kin kmb kon lin lua lug mos nso nya "
-    "run sag sna sot ssw swh tsn tso tum twi umb wol xho yor zul",
+    "run sag sna sot ssw swh tsn tso tum twi umb vmw wol xho yor zul",
     "Austroasiatic": "khm sat vie", "Aymaran": "ayr", "Basque": "eus", "Constructed": "epo",
-    "Austronesian": "ace ban bjn bug ceb fij ilo ind jav min mri pag plt smo sun tgl war zsm",
+    "Austronesian": "ace ban bjn bug ceb fij ilo ind jav meo min mri pag plt smo sun tgl war zsm",
     "Dravidian": "kan mal tam tel", "Japonic": "jpn", "Kartvelian": "kat", "Koreanic": "kor",
     "Indo-European": "afr als asm ast awa bel ben bho bos bul cat ces ckb cym dan deu ell eng fao "
     "fra fur gla gle glg guj hat hin hne hrv hye isl ita kas kea kmr lij lim lit lmo ltg ltz lvs "
     "mag mai mar mkd nld nno nob npi oci ory pan pap pbt pes pol por prs ron rus san scn sin slk "
-    "slv snd spa srd srp swe szl tgk tpi ukr urd vec ydd",
-    "Mande": "bam dyu", "Mongolic": "khk", "Nilotic": "dik luo nus", "Quechuan": "quy",
-    "Saharan": "knc", "Sino-Tibetan": "bod dzo kac lus mni mya zho", "Tai-Kadai": "lao shn tha",
-    "Tupian": "grn", "Turkic": "azb azj bak crh kaz kir tat tuk tur uig uzn",
-    "Uralic": "est fin hun",
+    "slv snd spa srd srp swe szl tgk tpi ukr urd vec ydd arg bre dgo doi gom lat lld",
+    "Mande": "bam dyu nqo", "Mongolic": "khk", "Nilotic": "dik luo nus", "Quechuan": "quy",
+    "Saharan": "knc", "Sino-Tibetan": "bod brx dzo kac lus mni mya wuu yue zho",
+    "Tai-Kadai": "lao shn tha",
+    "Tupian": "grn", "Turkic": "azb azj bak chv crh kaa kaz kir tat tuk tur tyv uig uzn uzs",
+    "Uralic": "chm est fin hun mhr myv",
 }  # fmt: skip
 _FAMILY_OF = {code: family for family, codes in _FAMILIES.items() for code in codes.split()}
 
@@ -141,7 +153,7 @@ def family_of(label: str) -> str:
 #: Families by the codes of macrolanguages, and what CLDR has no name of, or another script.
 _MAIN = (
     "ara=arb aym=ayr aze=azj din=dik fas=pes fil=tgl kau=knc kur=kmr lav=lvs mlg=plt mon=khk "
-    "msa=zsm nep=npi ori=ory orm=gaz sqi=als swa=swh uzb=uzn yid=ydd"
+    "msa=zsm nep=npi nor=nob ori=ory orm=gaz pus=pbt que=quy sqi=als swa=swh uzb=uzn yid=ydd"
 )
 _FAMILY_BY_CODE = _FAMILY_OF | {pair[:3]: _FAMILY_OF[pair[4:]] for pair in _MAIN.split()}
 _NAMES = {
@@ -194,6 +206,7 @@ def parse_tag(tag: str) -> str:
     Raises TextError for a tag of more than these three, or that names none that exists.
     """
     checks.tag(tag, TextError)
+    tag = _GLOTTOCODES.get(tag[-8:], tag)
     problem = TextError(
         f"{tag!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "
         "if wanted, such as en, eng_Latn or pt_BR."

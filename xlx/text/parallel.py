@@ -29,7 +29,7 @@ import numpy as np
 from xlx.results import checks, paths, progress
 from xlx.text import files
 from xlx.text.files import TextError, decode
-from xlx.text.languages import LANGUAGES, base_code, parse_tag
+from xlx.text.languages import LANGUAGES, RENAMED, base_code, parse_tag
 
 #: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
 _SOME_LETTERS = re.compile(r"(?:[\W_]*[^\W_]){3}")
@@ -234,7 +234,8 @@ def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> li
     chosen, missing = [], []
     for request in [asked] if isinstance(asked, str) else asked:
         checks.tag(request, TextError)
-        key = spelled.get(request) or spelled.get(_canonical(request))
+        tag = _canonical(request)
+        key = spelled.get(request) or spelled.get(tag) or spelled.get(RENAMED.get(tag, tag))
         (chosen if key else missing).append(key or request)
     if missing or not chosen:
         what, there = ", ".join(missing) or "no language at all", ", ".join(keys) or "none"

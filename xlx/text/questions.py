@@ -1,6 +1,7 @@
 """Questions about paragraphs: XQuAD, TyDi QA, SQuAD; shipped, or local copies in SQuAD's JSON."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -200,6 +201,9 @@ def read_squad(
     seen: dict[str, str] = {}
     rows: list[tuple[str, str, tuple[Answer, ...], str]] = []
     for place, context, question, given, key in _entries(whole, where):
+        lone = re.search("[\ud800-\udfff]", "".join([context, question, *(x.text for x in given)]))
+        if lone:
+            raise TextError(f"{place}: {lone[0]!r} is half a character; write the whole one")
         if prefix is not None:
             key = f"{prefix}:{len(seen) + 1}"
         if key in seen:
