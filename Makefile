@@ -88,7 +88,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab book plan report models convert pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab book explorer plan report models convert pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -132,10 +132,16 @@ lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playg
 	@$(BIN)/python -m notebooks.run.runner --play
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
 
-book: $(READY) | $(TOOLS) ## make a site of the notebooks as they are stored, in build/book; runs nothing
+book: $(READY) build/explorer.html | $(TOOLS) ## make a site of the notebooks as they are stored, in build/book; runs nothing
 	@$(BIN)/python -m notebooks.book.staging build/book-pages
 	@$(BIN)/python -m sphinx -W -q -b html -d build/book-doctrees build/book-pages build/book
 	@echo "build/book/index.html"
+
+explorer: build/explorer.html ## make a page to choose pairs, layers and checkpoints on, of the ledger alone
+
+build/explorer.html: notebooks/book/explorer.py notebooks/book/explorer.html requirements.lock \
+		$(wildcard data/results/*/score.parquet data/results/*/coverage.parquet) | $(READY) $(TOOLS)
+	@$(OFFLINE) $(BIN)/python -m notebooks.book.explorer $@
 
 # Fetches nothing and runs nothing; its status is 1 where something is missing.
 plan: $(READY) | $(TOOLS) ## runs, predictions, hours, memory of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]

@@ -37,6 +37,19 @@ const frames = PAGES.flatMap(p => [1400, 390].map(w => [p, w]));
 </script></body>"""
 
 
+def in_browser(page: Path) -> list[str]:
+    """The lines that a page writes between <pre> and </pre>done, opened from disk."""
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", "--allow-file-access-from-files", "--dump-dom",
+         "--virtual-time-budget=600000", f"--user-data-dir={page.parent.parent / 'profile'}",
+         page.as_uri()],
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert "</pre>done" in done.stdout, done.stderr[-500:]
+    return done.stdout.partition("<pre>")[2].partition("</pre>")[0].splitlines()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("book")
@@ -83,15 +96,7 @@ def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> 
     names += [f"notebooks/{path.stem}.html" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     names += [f"notebooks/course/{path.stem}.html" for path in NOTEBOOKS.glob("course/*.ipynb")]
     (site / "frames.html").write_text(FRAMES.replace("PAGES", str(names)), encoding="utf-8")
-    done = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-         "--disable-component-update", "--allow-file-access-from-files", "--dump-dom",
-         "--virtual-time-budget=600000", f"--user-data-dir={site.parent / 'profile'}",
-         (site / "frames.html").as_uri()],
-        capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    assert "</pre>done" in done.stdout, done.stderr[-500:]
-    rows = done.stdout.partition("<pre>")[2].partition("</pre>")[0].splitlines()
+    rows = in_browser(site / "frames.html")
     assert len(rows) == 2 * len(names)
     wide = [row for row in rows if int(row.split()[2]) > 0]
     assert not wide

@@ -24,6 +24,8 @@ FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 EXERCISES = re.compile(r"^(?:##? Exercises?|\*\*Exercises?[.*])", re.MULTILINE)
 #: Pages that stand at the top of the book; their links are as from there.
 TOP = ("index", "glossary")
+#: Where the page of `notebooks.book.explorer` lies in the book, if `make explorer` has made it.
+EXPLORER = "_static/explorer.html"
 #: Terms that are plain words as well, so that a chapter's first use is often no term.
 PLAIN = {"Within", "across"}
 #: A term of the glossary and what it is; what of a chapter is left as it is.
@@ -220,8 +222,14 @@ def _signatures(module: ast.Module) -> Iterator[str]:
             yield f"```python\n{head}\n```\n\n```text\n{told}\n```\n"
 
 
-def stage(folder: Path) -> None:
-    """Write all pages of the book into a folder that is made anew."""
+def with_explorer(text: str, explorer: Path) -> str:
+    """A text, without the lines that lead to the explorer where there is none."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if EXPLORER not in line or explorer.is_file())
+
+
+def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> None:
+    """Write all pages of the book into a folder that is made anew, with the explorer, if made."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pages = Pages(folder)
@@ -231,11 +239,13 @@ def stage(folder: Path) -> None:
     for path in sorted([*BOOK.glob("*.md"), *chapters]):
         if path.stem in TOP:
             of = pages.glossary if path.stem == "glossary" else path.read_text(encoding="utf-8")
-            pages.write(path.name, of)
+            pages.write(path.name, with_explorer(of, explorer))
         else:
             pages.take(path)
     shutil.copy(BOOK / "conf.py", folder)
     shutil.copytree(BOOK / "static", folder / "_static")
+    if explorer.is_file():
+        shutil.copy(explorer, folder / EXPLORER)
 
 
 if __name__ == "__main__":

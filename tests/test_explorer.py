@@ -1,0 +1,106 @@
+"""The explorer: its numbers are the library's, it asks no other host, it fits a phone."""
+
+import base64
+import json
+import re
+import zlib
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from notebooks.book import explorer, staging
+from tests.test_book import BROWSER, in_browser
+from xlx.experiment.abx_scores import before_training, history
+from xlx.experiment.averages import averaged_scores
+from xlx.experiment.mexa_scores import measure_coverage
+from xlx.experiment.scoring import BagOfSubwords, subject_scores
+from xlx.measures.abx import pair_scores
+from xlx.results.paths import RESULTS
+from xlx.results.settings import settings
+from xlx.text.parallel import ParallelCorpus
+
+#: A public model that has pairs of both texts, and a member of the family with two checkpoints.
+FEW = ("all-MiniLM-L6-v2", "mini-xlm")
+SHIPPED = {"ledger": RESULTS, "policy": "only"}
+#: Opens the page as wide as a phone, goes to layer 2, and writes down what is said.
+FRAME = """<body><script>
+document.body.innerHTML = '<iframe src="explorer.html" width="390" height="900"></iframe>';
+const frame = document.body.firstChild;
+const timer = setInterval(() => {
+  const page = frame.contentDocument;
+  if (!page?.body?.dataset.ready) return;
+  clearInterval(timer);
+  const [said, layer] = ["said", "layer"].map(id => page.getElementById(id));
+  const before = [page.documentElement.scrollWidth - 390, said.textContent];
+  layer.value = 2; layer.dispatchEvent(new Event("input", {bubbles: true}));
+  document.body.innerHTML = "<pre>" + [...before, said.textContent].join("\\n") + "</pre>done";
+}, 50);
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    with settings(**SHIPPED):
+        explorer.write(path, FEW)
+    return path
+
+
+def asked(key: str, corpora: list[ParallelCorpus]) -> tuple[pd.DataFrame, pd.Series]:
+    """The library's scores of a key of the page: means by layer; pairs by layer and languages."""
+    text, model, measure, space, who = key.split("|")
+    states = {str(getattr(state, "step", "only")): state for state in history(model, recorded=True)}
+    states |= {"twin": before_training(model), "bag": BagOfSubwords(model)}
+    with settings(**SHIPPED):
+        (of,) = subject_scores([states[who]], corpora[int(text)], [measure], space=space)
+    pairs = pair_scores(of.table()).set_index(["layer", "language_1", "language_2"])["score"]
+    return averaged_scores([of], by=["layer"])[["score", "low", "high"]], pairs
+
+
+def test_a_hundred_numbers_are_those_of_the_library(page: Path) -> None:
+    data = json.loads(re.search(r'json">(.*?)</script>', page.read_text("utf-8"), re.S)[1])
+    scores = np.frombuffer(zlib.decompress(base64.b64decode(data["scores"])), "<i2")
+    rng, corpora = np.random.default_rng(1), [*explorer.texts().values()]
+    known = [key for key in data["entries"] if not key.startswith("1") or key.endswith("only")]
+    for key in rng.choice(known, 20, replace=False):
+        means, table = asked(key, corpora)
+        start, n_layers = data["entries"][key]
+        pairs = [*combinations(data["texts"][int(key[0])]["codes"], 2)]
+        rows = scores[start : start + n_layers * (len(pairs) + 3)].reshape(n_layers, -1) / 1000
+        for at in rng.choice(len(pairs), 4, replace=False):
+            layer = rng.integers(n_layers)
+            assert rows[layer, at] == pytest.approx(table[(layer, *pairs[at])], abs=5.1e-4), key
+        assert rows[:, -3:] == pytest.approx(means.to_numpy(), abs=5.1e-4), key
+
+
+def test_pairs_with_english_are_there_where_others_are_not() -> None:
+    text, bag = [*explorer.texts().values()][1], BagOfSubwords(FEW[0])
+    with settings(**SHIPPED):
+        rows = explorer.english_scores(bag, text, "mean", "raw")
+        (of,) = measure_coverage(bag, text, poolings=["mean"]).values()
+    at = [*combinations(text.languages, 2)].index(("de", "en"))
+    assert rows[0, at] == of.scores.mu[0, of.scores.languages.index("de")]
+    assert np.isfinite(rows[0]).sum() == len(text.languages)  # each other one, and their mean
+
+
+def test_it_is_small_asks_no_other_host_and_the_book_leads_to_it(page: Path) -> None:
+    assert page.stat().st_size < 10e6
+    own = re.sub(r"<script>/\*\*\n\* plotly.*?</script>", "", page.read_text("utf-8"), flags=re.S)
+    assert len(own) < 2e6  # plotly.js is out
+    assert not re.search(r"https?://|\b(src|href)=|@import|url\(", own)
+    text = (staging.BOOK / "index.md").read_text(encoding="utf-8")
+    assert staging.EXPLORER in staging.with_explorer(text, page)
+    assert staging.EXPLORER not in staging.with_explorer(text, page.with_name("none.html"))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the explorer in")
+def test_on_a_phone_another_layer_shows_its_number(page: Path) -> None:
+    page.with_name("frame.html").write_text(FRAME, encoding="utf-8")
+    wide, before, after = in_browser(page.with_name("frame.html"))
+    assert int(wide) <= 0
+    _, found = asked(f"0|{FEW[0]}|LD|raw|only", [*explorer.texts().values()])
+    for said, layer in ((before, 3), (after, 2)):
+        assert f"layer {layer}: {found[layer, 'de', 'en']:.3f}." in said
