@@ -9,11 +9,9 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from huggingface_hub import ModelCard
 
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
-from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG, LENGTH_ALONE, Subject, subject_scores
 from xlx.report import command, options
 from xlx.report.inputs import (
@@ -48,16 +46,6 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
         assert (answer["value"], answer["low"], answer["high"]) in set(ends)
         shown = f"{answer['value']:.2f} ({answer['low']:.2f} to {answer['high']:.2f})"
         assert shown.replace("-", "−") in answer["sentence"]
-
-
-def test_the_hub_reads_the_metadata(written: Written) -> None:
-    card = ModelCard.load(written.folder / "model-index-mini-infoxlm.md")
-    results = {result.metric_type: result for result in card.data.eval_results}
-    assert set(results) == {"ld", "md_like_length", "retrieval_top1"}
-    layers = written.tables["layers"].query("model == 'mini-infoxlm' and space == 'raw'")
-    best = layers[layers["task"] == MATCHED]["score"].max()
-    assert results["md_like_length"].metric_value == pytest.approx(best, abs=1e-4)
-    assert results["ld"].dataset_args["languages"] == list(LANGUAGES)
 
 
 @pytest.mark.parametrize("architecture", ["xlm-roberta", "t5"])

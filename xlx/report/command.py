@@ -1,4 +1,4 @@
-"""The command line: ``xlx report MODEL``, ``mexa`` or ``doctor``.
+"""The command line: ``xlx report MODEL``, ``mexa``, ``mixing`` or ``doctor``.
 
     xlx report path/or/hub-name [ANOTHER ...] [--text FOLDER] [--languages de,en,ja] [--quick]
 
@@ -22,10 +22,10 @@ import pandas as pd
 import torch
 
 import xlx
-from xlx.report import coverage_command, doctor_command, inputs, options
+from xlx.report import coverage_command, doctor_command, inputs, mixing_command, options
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
-from xlx.report.options import file_name, listed
-from xlx.report.page import model_index, report_page
+from xlx.report.options import listed
+from xlx.report.page import report_page
 from xlx.report.sentences import answers_of, undefined_layers
 from xlx.report.tables import FEW_LABELS, ProbeSizes, report_tables, scores_of_tasks
 from xlx.results import checks, store
@@ -40,7 +40,7 @@ _OPTIONS = ("--text", "--languages", "--pivot", "--tasks", "--sentences", *optio
 #: What is left beside the page: folder, options and text in, the path of what was left out.
 Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
 #: The commands beside `report`, each a module.
-_COMMANDS = (coverage_command.add_mexa, doctor_command.add_doctor)
+_COMMANDS = (coverage_command.add_mexa, doctor_command.add_doctor, mixing_command.add_mixing)
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -164,7 +164,7 @@ def write_report(
     folder: Path, tables: dict[str, pd.DataFrame], about: dict[str, object],
     notes: Sequence[str] = (),
 ) -> Path:  # fmt: skip
-    """Write page, tables, ``report.json`` and ``model-index-*.md``; returns the page's path.
+    """Write page, tables and ``report.json``; returns the page's path.
 
     Raises `store.StoreError` where the disk is full.
     """
@@ -175,10 +175,6 @@ def write_report(
         written[f"tables/{name}.csv"] = table.to_csv(index=False).encode()
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
     written["report.json"] = json.dumps(said, ensure_ascii=False, indent=1).encode()
-    for model in about["models"]:
-        name = "model-index" + f"-{file_name(model)}" * (len(about["models"]) > 1)
-        card = model_index(answers, model, about["text"], list(about["languages"]))
-        written[f"{name}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
     written["report.html"] = report_page(tables, answers, about, notes).encode()
     for name, content in written.items():
         store.write_whole(folder / name, content)

@@ -1,4 +1,4 @@
-"""What is left of a report: a page to read offline, figures inside; the head of a model card."""
+"""What is left of a report: a page to read offline, figures inside."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,6 @@ from html import escape
 from string import Template
 
 import pandas as pd
-from huggingface_hub import EvalResult, ModelCardData
 
 from xlx.plots.panels import Figure
 from xlx.plots.style import alternative, picture
@@ -18,15 +17,6 @@ from xlx.report.tables import TABLES, Tables
 _LEGIBLE = 640
 #: Rows of a table on the page; the whole is in its file.
 _MOST_ROWS = 40
-
-#: Question → type and name of the metric, what kind of task it is.
-_METRICS = {
-    "Does it tell languages apart?": ("ld", "language discrimination (LD)"),
-    "Does it tell meanings apart across languages?": (
-        "md_like_length", "meaning discrimination (MD), sentences of like length",
-    ),
-    "Does it find translations, both ways?": ("retrieval_top1", "retrieval, top-1, mean of pairs"),
-}  # fmt: skip
 
 _FRAME = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -142,22 +132,3 @@ def _shown_table(name: str, table: pd.DataFrame) -> str:
         f'<details id="table-{name}"><summary>{escape(TABLES[name][0])}{more}</summary>'
         f"<p>{links}</p>{_rows(rows)}</details>"
     )
-
-
-def model_index(
-    answers: Sequence[Finding], model: str, text: str, languages: Sequence[str]
-) -> ModelCardData:
-    """The ``model-index`` of one model, as the hub reads it: `_METRICS` at its layer."""
-    results = [
-        EvalResult(
-            task_type="sentence-similarity", task_name="Sentences across languages",
-            dataset_type=text, dataset_name=text, dataset_args={"languages": list(languages)},
-            metric_type=_METRICS[x.question][0], metric_name=_METRICS[x.question][1],
-            metric_value=round(x.value, 4),
-            metric_args=None if x.low is None
-            else {"low": round(x.low, 4), "high": round(x.high, 4)},
-        )
-        for x in answers
-        if x.model == model and x.question in _METRICS
-    ]  # fmt: skip
-    return ModelCardData(model_name=model, eval_results=results)

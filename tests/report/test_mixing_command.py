@@ -1,0 +1,124 @@
+"""`xlx mixing`: its rows against the library's, what is stored, labels, what it refuses."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from tests.mixing.test_asked_models import headed
+from xlx.experiment import grids
+from xlx.measures import mixing
+from xlx.report import command, mixing_command
+from xlx.subjects import loading
+from xlx.subjects.predicting import Headed
+from xlx.text import labelled
+
+THREE = {0: "CONTRADICTION", 1: "Neutral", 2: "Entailment"}
+SMALL = ["--languages", "en,de,zh", "--pairs", "12"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return headed(tmp_path_factory.mktemp("models") / "nli", id2label=THREE)
+
+
+def test_rows_are_those_of_the_library(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["mixing", model, *SMALL, "--out", str(tmp_path / "out")]
+    assert command.main(given) == 0
+    said = capsys.readouterr().out
+    assert "12 pairs in 3 languages, 144 inputs" in said
+    table = pd.read_csv(tmp_path / "out" / "mixing.csv")
+    codes = ["en", "de", "zh"]
+    sets, _ = labelled.parallel_examples("NLI", codes, "test", source="xnli-whole")
+    sets = {code: part.take(12, 1) for code, part in sets.items()}
+    asked = {"both texts": sets, "second text alone": {
+        code: replace(part, first=part.second, second=None) for code, part in sets.items()
+    }}  # fmt: skip
+    right = {}
+    for what, of in asked.items():
+        (grid,) = grids.grid([Headed(model)], of)
+        right[what] = grid.scores["accuracy"]
+        groups = grids.groups_of(sets["en"])
+        expected = [mixing.summary(right[what], codes, groups)]
+        merged = {"entailment": [0], "not-entailment": [1, 2]}
+        expected.append(mixing.by_label(right[what], sets["en"].labels, merged, codes, groups))
+        for rows, is_all in zip(expected, (True, False), strict=True):
+            own = table[(table["asked"] == what) & ((table["label"] == "all") == is_all)]
+            for column in ("score", "low", "high"):
+                np.testing.assert_allclose(own[column], rows[column], atol=1e-4)
+    gap = mixing.paired_difference(*right.values(), codes, groups)
+    own = table[table["asked"] == "what the first adds"]
+    np.testing.assert_allclose(own[["score", "low", "high"]], gap[["score", "low", "high"]],
+                               atol=1e-4)  # fmt: skip
+    page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
+    assert all(line in page for line in said.splitlines()[1:4])
+    assert page.count("<td>printed</td>") == 3 * 3  # three models, all and two labels
+    monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
+    assert command.main(given) == 0
+
+
+def test_printed_rows_are_means_as_printed() -> None:
+    printed = mixing_command.printed_rows_of((1, 5), ["entailment", "not-entailment"])
+    rows = printed[printed["language"] == mixing.OVERALL].set_index(["model", "label", "setting"])
+    own = pd.read_csv("data/published/within_across/table1_nli.csv")
+    own = own[(own["language"] == "avg") & (own["model"] == "mBERT")].set_index("setting")["value"]
+    for setting in ("within", "across"):
+        assert rows.loc[("mBERT", "all", setting), "score"] == pytest.approx(own[setting] / 100)
+    assert set(printed["label"]) == {"all", "entailment", "not-entailment"}
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "classes"),
+    [
+        (THREE, None, ("contradiction", "neutral", "entailment")),
+        ({0: "not_entailment", 1: "ENTAILMENT"}, None, ("not-entailment", "entailment")),
+        ({0: "not_paraphrase", 1: "paraphrase"}, None, ("different", "paraphrase")),
+        ({0: "LABEL_0", 1: "LABEL_1"}, ["Equivalent", "not equivalent"],
+         ("paraphrase", "different")),
+    ],
+)  # fmt: skip
+def test_labels_of_heads(names: dict, told: list, classes: tuple, tmp_path: Path) -> None:
+    model = headed(tmp_path / "own", id2label=names)
+    assert mixing_command.classes_of(model, told) == classes
+    given = ["mixing", model, "--languages", "en,fr", "--pairs", "8", "--out", str(tmp_path / "o")]
+    assert command.main([*given, *(["--labels", ",".join(told)] if told else [])]) == 0
+    labels = set(pd.read_csv(tmp_path / "o" / "mixing.csv")["label"])
+    paraphrase = {"all", "paraphrase", "different"}
+    assert labels == (paraphrase if "paraphrase" in classes else
+                      {"all", "entailment", "not-entailment"})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--languages", "en,xx"], "xx"),
+        (["--languages", "en"], "two languages or more"),
+        (["--pairs", "0"], "--pairs is 0"),
+        (["--labels", "yes,no,perhaps"], "of no task here"),
+        (["--labels", "entailment,neutral"], "--labels names 2, and the head has 3"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    given: list[str], says: str, model: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert command.main(["mixing", model, *given]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_what_is_no_classifier_is_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    bare = str(tiny.save(tmp_path / "bare", "xlm-roberta"))
+    reader = headed(tmp_path / "reader", head="QuestionAnswering")
+    unnamed = headed(tmp_path / "unnamed", id2label=dict(enumerate(["LABEL_0", "LABEL_1"])))
+    capsys.readouterr()
+    told = {bare: "has no head that classifies", reader: "not supported by this command yet: use"}
+    told |= {unnamed: "--labels entailment,neutral", "no/such": "no/such"}
+    for name, says in told.items():
+        assert command.main(["mixing", name, "--languages", "en,de"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert says in line
