@@ -1,13 +1,17 @@
 """Loading parallel text: a folder in its layouts, a local copy and the download of FLORES-200."""
 
 import functools
+import gzip
 import hashlib
 import http.server
+import io
+import lzma
 import tarfile
 import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,6 +178,55 @@ def test_tabs_in_sentences_are_no_ids(tmp_path):
     assert load(tmp_path).sentences["en"] == text
 
 
+EN, DE = "one\ntwo\nthree\n", "eins\nzwei\ndrei\n"
+CELLS = {"en": ["one", "two", "three"], "de": ["eins", "zwei", "drei"]}
+UNIT = (
+    '<tu tuid="{0}"><tuv xml:lang="en"><seg>{1}</seg></tuv>'
+    '<tuv xml:lang="de-DE"><seg>{2}<bpt i="1">&lt;b&gt;</bpt></seg></tuv></tu>'
+)
+UNITS = "".join(map(UNIT.format, "abc", *CELLS.values()))
+TMX = f"<?xml version='1.0'?><tmx version='1.4'><header/><body>{UNITS}</body></tmx>"
+COMMAS = "URL,id,sentence_eng_Latn,sentence_deu_Latn\n" + "".join(
+    f'http://x,{i},"{en}",{de}\n' for i, (en, de) in enumerate(zip(*CELLS.values(), strict=True))
+)
+
+
+def parquet(**columns):
+    buffer = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"corpus.en": EN, "corpus.de": DE}, "one sentence a line, names as corpus.de"),  # Moses
+        ({"Europarl.de-en.en": EN, "Europarl.de-en.de": DE, "LICENSE": "x"}, "Europarl.de-en.de"),
+        ({"newstest2019-src.eng.txt": EN, "newstest2019-ref.deu.txt": DE}, "ref.deu.txt"),  # NTREX
+        ({"newstest2014-deen-src.de": DE, "newstest2014-deen-ref.en": EN}, "deen-src.de"),  # WMT
+        ({"wmt22.src.en": EN, "wmt22.ref.A.de": DE}, "names as wmt22.ref.A.de"),  # sacreBLEU
+        ({"eng_Latn.flores.txt": EN, "deu_Latn.flores.txt": DE}, "names as deu_Latn.flores.txt"),
+        ({"en.txt.gz": gzip.compress(EN.encode()), "de.txt": DE}, "(one sentence a line)"),
+        ({"c.en.xz": lzma.compress(EN.encode()), "c.de.xz": lzma.compress(DE.encode())}, "c.de.xz"),
+        ({"a.tmx": TMX}, "a column a language of a.tmx"),
+        ({"a.tmx.gz": gzip.compress(TMX.encode())}, "a column a language of a.tmx.gz"),
+        ({"flores.csv": COMMAS}, "a column a language of flores.csv"),  # FLORES on the hub
+        ({"a.tsv": "en\tde\n" + "".join(map("{}\t{}\n".format, *CELLS.values()))}, "of a.tsv"),
+        ({"a.parquet": parquet(**CELLS)}, "a column a language of a.parquet"),
+        ({"a.parquet": parquet(translation=[  # OPUS-100
+            dict(zip(CELLS, row, strict=True)) for row in zip(*CELLS.values(), strict=True)
+        ])}, "of a.parquet"),
+    ],
+)  # fmt: skip
+def test_layouts_that_people_have(tmp_path, files, said):
+    corpus = load(write(tmp_path, **files))
+    called = {key.split("_")[0]: text for key, text in corpus.sentences.items()}
+    assert called == {key: tuple(CELLS[key]) for key in ("de", "en")}
+    assert said in corpus.source
+    if said.startswith("a column"):
+        assert load(tmp_path / next(iter(files))).sentences == corpus.sentences
+
+
 HEADER = """\
 # language_name:        {}
 # closest_ISO_639-3:    {}
@@ -251,6 +304,9 @@ FRENCH = "fra-x-bible-a"
         # names of files
         ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),
         ({"xx.": THREE}, ["is no text of a language"]),
+        ({"x/a.csv": "en,de\n1\n"}, ["['1'] has not a cell for each of en, de"]),
+        ({"x/a.csv": "src,tgt\na,b\n"}, ["none of src, tgt names a language"]),
+        ({"x/a.tmx": "<tmx><tu>"}, ["a.tmx is no table of text (no element found"]),
         ({"eng.txt": THREE}, ["are the same language"]),
         ({"fr.tsv": THREE}, ["two extensions: de.txt and fr.tsv", "keep the files of one"]),
         # numbers of lines
@@ -287,7 +343,7 @@ def test_folders_that_are_refused(tmp_path, files, words):
         for name, text in verses.items():
             write(folder, **bible(name, script, text))
         write(folder, **{name: text for name, text in files.items() if name not in verses})
-        refuses(folder, *words)
+        refuses(folder / "x" if (folder / "x").is_dir() else folder, *words)
 
 
 # --- ParallelCorpus -------------------------------------------------------------------------------

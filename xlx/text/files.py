@@ -6,14 +6,19 @@ stripped, normalised or repaired.
 """
 
 import bz2
+import csv
+import gzip
 import hashlib
+import io
 import lzma
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 
@@ -24,7 +29,10 @@ _LF, _CR = "\u2424", "\u240d"
 #: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
 _BLANK = "\u115f\u1160\u3164\uffa0\u2800"
 _NOT_LETTERS = re.compile(r"[\W_]+")
-_BZ2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+_BZ2, _XZ, _GZ = b"BZh", b"\xfd7zXZ\x00", b"\x1f\x8b"
+#: Of TMX: the language of a text, and what in a text stands for codes of its layout.
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
 
 
 class TextError(ValueError):
@@ -53,12 +61,14 @@ def single_file(files: Sequence[Path], what: str) -> Path:
 
 
 def unpacked(data: bytes, where: str) -> bytes:
-    """The contents of a file, plain or packed with xz or bzip2. ``where`` opens the error."""
+    """The contents of a file, plain or packed with gzip, xz or bzip2. ``where`` opens the error."""
     try:
         if data.startswith(_XZ):
             return lzma.decompress(data)
+        if data.startswith(_GZ):
+            return gzip.decompress(data)
         return bz2.decompress(data) if data.startswith(_BZ2) else data
-    except (lzma.LZMAError, OSError, EOFError, ValueError) as error:
+    except (lzma.LZMAError, zlib.error, OSError, EOFError, ValueError) as error:
         raise TextError(f"{where}: not a whole packed file ({error}); fetch it again.") from None
 
 
@@ -90,6 +100,43 @@ def tsv(data: bytes, where: str) -> pd.DataFrame:
         if (n := len(row)) != len(header):
             raise TextError(f"{where}, line {number}: {n} cells under a header of {len(header)}.")
     return pd.DataFrame(rows[1:], columns=header, dtype=object)
+
+
+def table_of(file: Path) -> pd.DataFrame:
+    """A table of text: CSV, TSV, parquet (with columns of objects), TMX (a row a unit)."""
+    data, where = unpacked(file.read_bytes(), str(file)), str(file)
+    try:
+        if ".parquet" in file.suffixes:
+            table = pd.read_parquet(io.BytesIO(data))
+            nested = [x for x in table if len(table) and isinstance(table[x].iloc[0], dict)]
+            return pd.concat([table, *(pd.DataFrame([*table[x]]) for x in nested)], axis=1)
+        if ".tmx" in file.suffixes:
+            return pd.DataFrame({"id": unit.get("tuid")} | {
+                (one.get(_LANG) or one.get("lang")): _segment(one.find("seg"))
+                for one in unit.iter("tuv")
+            } for unit in ElementTree.fromstring(data).iter("tu"))  # fmt: skip
+        header, *lines = decode(data, where) or [""]
+        if "\t" in header:
+            return tsv(data, where)
+        text, parted = "\n".join([header, *lines]), max(",;", key=header.count)
+        names, *rows = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
+        rows = [row for row in rows if row]
+        if odd := [row for row in rows if len(row) != len(names)]:
+            raise TextError(f"{where}: {odd[0]} has not a cell for each of {', '.join(names)}.")
+        return pd.DataFrame(rows, columns=names, dtype=object)
+    except TextError:
+        raise
+    except (ValueError, OSError, csv.Error, ElementTree.ParseError) as error:
+        raise TextError(f"{where} is no table of text ({error}).") from None
+
+
+def _segment(element: ElementTree.Element | None) -> str:
+    """Text of a segment, without codes of layout."""
+    if element is None:
+        return ""
+    inside = ("" if x.tag in _CODES else _segment(x) for x in element)
+    parts = zip(inside, (x.tail or "" for x in element), strict=True)
+    return (element.text or "") + "".join(text + tail for text, tail in parts)
 
 
 def letters(text: str | Iterable[str]) -> str:

@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from xlx.results import checks, paths, progress
 from xlx.text import files
 from xlx.text.files import TextError, decode
-from xlx.text.languages import LANGUAGES, RENAMED, base_code, parse_tag
+from xlx.text.languages import LANGUAGES, RENAMED, base_code, kind_of_language, parse_tag
 
 #: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
 _SOME_LETTERS = re.compile(r"(?:[\W_]*[^\W_]){3}")
@@ -285,7 +286,14 @@ def keys_of(
 #: Files of a folder that are no text of a language.
 _SEGMENTS = "segments.tsv"
 _BESIDE = ("readme", "license", "licence", "notice")
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
+_PACKED = re.compile(r".*\.(zst|zip|rar|7z|tgz|tar(\.\w+)?)")
+_UNPACKED = re.compile(r"\.(gz|bz2|xz)$")
+_TABLES = re.compile(r"(.+)\.(tmx|csv|tsv|parquet)(\.(gz|bz2|xz))?")
+#: Names with the language at one end (Moses, OPUS, WMT, NTREX), and what may differ beside it.
+_TAG = r"(?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)"
+_NAMES = (rf"(?P<stem>.+?)[._-]{_TAG}", rf"(?P<stem>.+?)[._-]{_TAG}\.\w+",
+          rf"{_TAG}[._](?P<stem>.+)")  # fmt: skip
+_ROLE = re.compile(r"[._-](src|ref|source|reference|target|trg|tgt)([._-]?[A-Z0-9])?(?=[._-]|$)")
 #: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
 _TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
 #: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
@@ -302,14 +310,19 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
     """The texts of a folder in these languages, aligned by line or by id, and the layout."""
-    found = _files(folder)
+    columns, said = _columns(folder)
+    found = {tag: Path(f"{said}, {tag}") for tag in columns} or _files(folder)
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
     keys = keys_of(found, {}, str(folder), languages)
     names = {key: found[keys[key]] for key in resolve(languages, keys, str(folder))}
     where = {key: f"{key}: {file}" for key, file in names.items()}
-    lines = {key: decode(file.read_bytes(), where[key]) for key, file in names.items()}
-    segments, layout, notes = _segments(folder), _layout(names.values(), lines.values()), []
+    lines = {
+        key: decode(files.unpacked(file.read_bytes(), where[key]), where[key])
+        for key, file in names.items() if not columns
+    }  # fmt: skip
+    layout = said or _layout(names.values(), lines.values())
+    segments, notes = _segments(folder), []
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
     elif segments:
@@ -317,7 +330,9 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         raise TextError(f"{folder / _SEGMENTS}: the lines of {first} have ids; remove one of both.")
     else:
         read = _verses if layout == _BY_VERSE else files.with_ids
-        rows = {key: files.by_id(read(lines[key], where[key]), where[key]) for key in names}
+        rows = {key: columns[keys[key]] for key in names if columns} or {
+            key: files.by_id(read(lines[key], where[key]), where[key]) for key in names
+        }
         ids, texts = files.in_common(rows)
         notes += _left_out(folder, rows, names, len(ids))
         segments = {"id": ids}
@@ -329,7 +344,75 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
             both = f"{names[same].name} and {names[key].name} hold the same text"
             notes.append(f"{both}; nothing tells these two languages apart.")
     called = {key: file.name for key, file in names.items()}
+    first = next(iter(names.values()))
+    if not columns and not _TRANSLATION.fullmatch(first.name) and not _is_tag(first):
+        layout += f", names as {first.name}"
     return CorpusTexts(texts, called, segments, _SEGMENTS, tuple(notes)), layout
+
+
+def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
+    """By tag, id and sentence of a table with a column a language, or of TMX; what it is read as.
+
+    Nothing of a folder with other files. Of several parts, one after the other.
+    """
+    parts = [path] if path.is_file() else _beside_left_out(path)
+    tables = all(_TABLES.fullmatch(file.name) for file in parts)
+    if not tables or all(map(_is_tag, parts)):
+        return {}, ""
+    table = pd.concat(map(files.table_of, parts), ignore_index=True)
+    numbers, own = (table.index + 1).astype(str), table.get("id")
+    named = own is not None and own.is_unique and not own.astype(str).str.contains(r"\s|None").any()
+    ids = own.astype(str) if named else numbers  # else the column is Indonesian, or has gaps
+    columns: dict[str, dict[str, str]] = {}
+    for name in (x for x in table if not (x == "id" and named)):
+        match = re.fullmatch(_NAMES[0], str(name))
+        tags = [x for x in (str(name), match and match["tag"]) if x and _known(x)]
+        cells = {key: x for key, x in zip(ids, table[name], strict=True) if isinstance(x, str)}
+        if tags and any(map(_SOME_LETTERS.match, cells.values())):
+            columns[tags[0]] = {key: x for key, x in cells.items() if files.visible(x)}
+    if not columns:
+        raise TextError(f"{path}: none of {', '.join(map(str, table))} names a language.")
+    return columns, f"a column a language of {parts[0].name}"
+
+
+def _known(tag: str) -> bool:
+    """Whether a name of a column means a language: a code alone may be anything (url, src)."""
+    try:
+        return "_" in parse_tag(tag) or (tag != "src" and kind_of_language(tag)[1] != "?")
+    except TextError:
+        return False
+
+
+def _is_tag(file: Path) -> bool:
+    """Whether a file is called as a language, beside its extension."""
+    stem = Path(_UNPACKED.sub("", file.name)).stem
+    try:
+        return bool(parse_tag(stem))
+    except TextError:
+        return False
+
+
+def _beside_left_out(folder: Path) -> list[Path]:
+    """The files of a folder that should be text."""
+    return [
+        file for file in sorted(folder.iterdir())
+        if not file.is_dir() and not file.name.startswith(".") and file.name != _SEGMENTS
+        and file.name.lower().split(".")[0] not in _BESIDE
+    ]  # fmt: skip
+
+
+def _tags_of(named: Sequence[Path]) -> dict[str, str]:
+    """By name, the tag at an end of names that are alike otherwise; {} of others."""
+    if all(map(_is_tag, named)) or len(named) < 2:
+        return {}
+    for pattern in _NAMES:
+        found = [re.fullmatch(pattern, _UNPACKED.sub("", file.name)) for file in named]
+        if all(found) and len({_ROLE.sub("", match["stem"]) for match in found}) == 1:
+            tags = {file.name: match["tag"] for file, match in zip(named, found, strict=True)}
+            known = {_canonical(tag) for tag in tags.values() if _known(tag)}
+            if len(known) == len(tags):
+                return tags
+    return {}
 
 
 def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -348,15 +431,13 @@ def _files(folder: Path) -> dict[str, Path]:
     """The files of a folder that hold the text of a language, by language tag."""
     by_tag: dict[str, Path] = {}
     of_code: dict[str, Path] = {}
-    for file in sorted(folder.iterdir()):
+    ends = _tags_of(named := _beside_left_out(folder))
+    for file in named:
         name = file.name
-        beside = name == _SEGMENTS or name.lower().split(".")[0] in _BESIDE
-        if file.is_dir() or name.startswith(".") or beside:
-            continue
         checks.regular(file, TextError)
-        if file.suffix in _PACKED:
+        if _PACKED.fullmatch(name):
             raise TextError(f"{folder}: {name} is packed; unpack it first.")
-        tag = code = file.stem
+        tag = code = ends.get(name) or Path(_UNPACKED.sub("", name)).stem
         if translation := _TRANSLATION.fullmatch(name):
             code = translation["code"]
             tag = "_".join([code, *_script(file)])
@@ -377,8 +458,9 @@ def _files(folder: Path) -> dict[str, Path]:
     first, *others = by_tag.values()
     for file in others:
         layouts = {bool(_TRANSLATION.fullmatch(x.name)) for x in (first, file)}
-        extensions = {x.suffix or ".txt" for x in (first, file)}  # en and en.txt are read alike
-        if len(layouts) > 1 or len(extensions) > 1:
+        # en, en.txt and en.txt.gz are read alike
+        extensions = {Path(_UNPACKED.sub("", x.name)).suffix or ".txt" for x in (first, file)}
+        if len(layouts) > 1 or (len(extensions) > 1 and not ends):
             what = f"two {'layouts' if len(layouts) > 1 else 'extensions'}"
             raise TextError(
                 f"{folder} holds {what}: {first.name} and {file.name} are not of one kind; keep "
@@ -535,11 +617,12 @@ def load(
 
     Parameters
     ----------
-    name : a corpus of `ORIGINS`, or a folder with one text file a language, named by a tag that
-        `languages.parse_tag` reads (``en.txt``, ``eng_Latn``, ``aai_Latn.devtest``; one extension
-        throughout): a sentence a line, an id, a tab and a sentence a line, or a file of the
-        Parallel Bible Corpus. Of two names of one language, such as ``est`` and ``ekk``, ask for
-        one by this. ``segments.tsv`` beside the text may give ids and domains.
+    name : a corpus of `ORIGINS`, or a folder with one text file a language, plain or packed, named
+        by a tag that `languages.parse_tag` reads (``en.txt``, ``aai_Latn.devtest.gz``) or with it
+        at an end (``corpus.en``, ``newstest2019-ref.deu.txt``); or a table (CSV, TSV, parquet) with
+        a column a language, or a TMX. A file has a sentence a line, an id, a tab and a sentence, or
+        is of the Parallel Bible Corpus. Of two names of one language, such as ``est`` and ``ekk``,
+        ask for one by this. ``segments.tsv`` beside the text may give ids and domains.
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
         their own names, at any depth, or an archive of it. A CorpusWarning tells where its text
@@ -559,7 +642,7 @@ def load(
         corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
     elif path:
         raise ValueError(f"path= is for a copy of {known}; give a folder as the name.")
-    elif not Path(name).is_dir():
+    elif not Path(name).is_dir() and not (Path(name).is_file() and _TABLES.fullmatch(str(name))):
         how = f"give a folder with one text file a language, or one of {known}"
         raise FileNotFoundError(f"There is no corpus and no folder {str(name)!r}; {how}.")
     else:
