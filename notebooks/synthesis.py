@@ -140,17 +140,20 @@ def tense_rows(means: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     return best[["model", "lens", *ENDS]]
 
 
-def agreement(table: pd.DataFrame) -> pd.DataFrame:
+def agreement(table: pd.DataFrame, guesses: Mapping[str, float] | None = None) -> pd.DataFrame:
     """How often two lenses order two models alike, where both tell them apart (95 %).
 
     A row a pair of lenses: ``agree`` of ``of`` pairs of models, both lenses' intervals being apart.
+    ``guesses``: lens → the score of a guess; two models that are both below it have no order there.
     """
+    guesses = guesses or {}
     wide = {lens: rows.set_index("model")[ENDS] for lens, rows in table.groupby("lens", sort=False)}
     rows = []
     for one, other in combinations([x for x in LENSES if x in wide], 2):
         both = wide[one].index.intersection(wide[other].index)
         signs = np.array([
-            [_order(wide[lens].loc[a], wide[lens].loc[b]) * LENSES[lens] for lens in (one, other)]
+            [_order(wide[lens].loc[a], wide[lens].loc[b], guesses.get(lens, -np.inf)) * LENSES[lens]
+             for lens in (one, other)]
             for a, b in combinations(both, 2)
         ]).reshape(-1, 2)  # fmt: skip
         told = signs[(signs != 0).all(axis=1)]
@@ -158,8 +161,13 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["lens", "other", "agree", "of"])
 
 
-def _order(a: pd.Series, b: pd.Series) -> int:
-    """1 where the first is above the second, -1 below, 0 where their intervals meet."""
+def _order(a: pd.Series, b: pd.Series, guess: float = -np.inf) -> int:
+    """1 where the first is above the second, -1 below, 0 where their intervals meet.
+
+    0 also where the intervals of both end below ``guess``.
+    """
+    if max(a["high"], b["high"]) < guess:
+        return 0
     return int(a["low"] > b["high"]) - int(a["high"] < b["low"])
 
 

@@ -49,8 +49,8 @@ _NO_SETTING = re.compile(
 ).fullmatch
 #: Codes with several texts in FLORES-200, and the labels that Belebele and FLORES+ add to it.
 _SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
-_ADDED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
-_ADDED |= {"ca_Latn_ES", "oc_Latn_ES", "mni_Mtei", "sd_Deva"}
+_ADDED = {"bn_Latn", "ca_Latn_ES", "hi_Latn", "mni_Mtei", "ne_Latn", "oc_Latn_ES", "sd_Deva",
+          "si_Latn", "ur_Latn"}  # fmt: skip
 #: The bare code of a language is that of this label.
 _CHOSEN = {parse_tag(language.flores): code for code, language in LANGUAGES.items()}
 
