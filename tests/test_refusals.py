@@ -331,7 +331,8 @@ def texts(folder: Path, **files: bytes) -> Path:
         ({"cy_txt": "un\ndau\n".encode("utf-16-le")}, "UTF-16"),
         ({"cy_txt": "un\n\u3164\n".encode()}, r"1 empty line \(2\)"),
         ({"cy_txt": "\u2800\ndau\n".encode()}, r"1 empty line \(1\)"),
-        ({"cy_txt_gz": b""}, "cy.txt.gz is packed"),
+        ({"cy_txt_zst": b""}, "cy.txt.zst is packed"),
+        ({"cy_txt_gz": b"\x1f\x8b"}, "not a whole packed file"),
     ],
 )
 def test_text_that_is_none(files: dict[str, bytes], says: str, tmp_path: Path) -> None:
