@@ -24,7 +24,7 @@ from xlx.plots.style import (
 #: Short words for what `mixing_tables.cell_groups` names.
 SETTINGS = {
     "within en": "with both in English", "within the others": "with both in another language",
-    "across": "with each in a language of its own",
+    "across": "with the texts in two languages",
 }  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def rival_lines(table: pd.DataFrame) -> Figure:
     on = curves(table, x="layer", value="rivals", series="language", panel="model", low="",
                 labels=names, looks=looks(names), width=3.9, height=2.0)  # fmt: skip
     _whole(on)
-    return on.done(LAYER, "nearer than the translation")
+    return on.done(LAYER, "sentences nearer\nthan the translation")
 
 
 @styled
@@ -87,7 +87,7 @@ def setting_lanes(table: pd.DataFrame, chance: float) -> Figure:
     shown = {both: look(BLUE, "o"), alone: look(VERMILION, "s", hollow=True)}
     on = lanes(table.assign(cells=table["cells"].replace(SETTINGS)), item="cells", value="score",
                series="asked", looks=shown, scale=100, width=5.4, lane=0.16)  # fmt: skip
-    line = handle("guessing", GUESSING | {"marker": ""}, line=True)
+    line = handle("the commonest label", GUESSING | {"marker": ""}, line=True)
     for axes in on.axes.values():
         axes.axvline(100 * chance, **GUESSING)
     return on.done("accuracy (%)", handles=[line])

@@ -336,9 +336,9 @@ def between(values: np.ndarray) -> list[float]:
 def abx_claims(scores: Mapping[str, CheckpointScores]) -> list[tuple]:
     """What the ABX paper says of layers (`abx_2_dynamics.layer_contrasts`)."""
     said = {
-        "LD falls with depth": "LD: first layer above the middle",
+        "LD falls to the middle layers": "LD: first layer above the middle",
         "LD rises in the last layer": "LD: last layer above the one before",
-        "meaning comes with depth": "MD, like length: middle above the embeddings",
+        "meaning rises to the middle layers": "MD, like length: middle above the embeddings",
     }
     return [
         ("ABX", claim, name, [*ends(layer_contrasts(of)[contrast]).values()])

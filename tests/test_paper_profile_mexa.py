@@ -26,7 +26,7 @@ CODES = ["en", "de", "fr", "ja", "sw", "tr"]
 #: Sizes at which a test ends in seconds; everything else is the profile's.
 SMALL = {
     "languages": CODES, "n_sentences": 12, "max_length": 64, "shown": {"de": "German"},
-    "n_draws": 40, "sizes": [5, 12],
+    "n_draws": 40, "sizes": [5, 12], "size_models": {"google/gemma-2-9b": "mean"},
     "n_resamples": 20, "n_verses": 8,
 }  # fmt: skip
 
