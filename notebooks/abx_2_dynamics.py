@@ -216,7 +216,7 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     across(on, y=CHANCE)
     told = [handle(label, line | {"marker": ""}, line=True) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")
-    return on.done(LAYER, "score", handles=[*told, chance_line()])
+    return on.done(LAYER, "score", handles=[*told, chance_line("chance of LD and MD")])
 
 
 @styled

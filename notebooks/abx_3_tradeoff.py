@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, STEP, chance_line
 from shared.abx_tables import PAIR, at_last, partial_correlations, printed_results
@@ -197,4 +198,6 @@ def correlation_course(table: pd.DataFrame, x: str = "checkpoint") -> Figure:
     on = curves(table.assign(series=series), x=x, value="r", series="series", panel="model",
                 looks=looks, even=x == "checkpoint", columns=3, width=3.9, height=2.2)  # fmt: skip
     across(on, y=0, **ZERO | {"linestyle": "-"})
+    for axes in on.axes.values() if x != "checkpoint" else ():
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return on.done(STEP if x == "checkpoint" else LAYER, "Pearson r of LD and MD over pairs")

@@ -48,7 +48,7 @@ from xlx.measures.abx import average_layers
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about
 from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import ABOUT, CHANCE, MEASURES, look, styled
+from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
@@ -494,9 +494,9 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
     table = table.sort_values("win_rate", kind="stable")
     items = order(summary, "item")
-    tasks = {task: MEASURES[task] for task in order(summary, "task")}
-    on = lanes(table, item="item", value="win_rate", series="task", looks=tasks, items=items,
-               spread=0.3, shift=-0.1, lane=0.12, low="", width=5, alpha=0.6)  # fmt: skip
+    on = lanes(table, item="item", value="win_rate", looks={None: look("0.5", "o")}, items=items,
+               labels={None: "a target"}, spread=0.3, shift=-0.1, lane=0.12, low="", width=5,
+               alpha=0.6)  # fmt: skip
     lanes(summary, item="item", value="mean", items=items, on=on, shift=0.32, capsize=3,
           looks={None: look("black", "o")}, labels={None: "mean, with interval"})  # fmt: skip
     across(on, CHANCE)

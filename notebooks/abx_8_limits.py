@@ -372,7 +372,7 @@ def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, a panel a model."""
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
                 columns=4, width=2.15, height=2.3)  # fmt: skip
-    return on.done(LAYER, "score", handles=with_lines(on))
+    return on.done(LAYER, "score", handles=with_lines(on, chance="chance of LD"))
 
 
 #: Text → languages of Latin letters alone.

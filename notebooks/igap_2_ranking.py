@@ -213,9 +213,11 @@ def reading(
 def luck_lines(table: pd.DataFrame) -> Figure:
     """The least gap by the number of checkpoints (`luck_curves`); a line a seed."""
     on = curves(table, x="k", value="value", series="seed", panel="source", scale=100, low="",
-                width=2.7, columns=3, sharex=True)  # fmt: skip
+                labels={seed: f"seed {seed}" for seed in table["seed"].unique()}, width=2.7,
+                columns=3, sharex=True)  # fmt: skip
     on.titles(lambda source: f"from {source}")
-    return on.done("checkpoints that the least gap is of", "IGAP, mean over targets (points)")
+    x = "number of checkpoints that the minimum is taken over"
+    return on.done(x, "IGAP, mean over targets (points)")
 
 
 @styled

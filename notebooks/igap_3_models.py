@@ -24,7 +24,7 @@ from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import curves, lanes
-from xlx.plots.style import language_label, styled
+from xlx.plots.style import GUESSING, handle, language_label, styled
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import ALGORITHMS, Recipe, Sparing
@@ -417,14 +417,17 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
         items=[*of_first["language"]], names=language_label,
     )  # fmt: skip
     across(on, x=50)
-    return on.done("accuracy (%)")
+    return on.done(
+        "accuracy (%)", handles=[handle("guessing", GUESSING | {"marker": ""}, line=True)]
+    )
 
 
 @styled
 def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
     """IGAP and two measures over pretraining, a panel each."""
     means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
-    columns = {"IGAP": means, MATCHED: measures[MATCHED], "retrieval": measures["retrieval"]}
+    columns = {"IGAP (points; low is good)": 100 * means, "matched MD (share)": measures[MATCHED],
+               "retrieval (share)": measures["retrieval"]}  # fmt: skip
     wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
     rows = wide.melt(["model", "step"], var_name="measure")
     on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,

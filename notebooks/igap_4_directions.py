@@ -17,7 +17,7 @@ from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, NOT_MEASURED, number, scale_about
 from xlx.plots.primitives import curves, heatmap, scatter
-from xlx.plots.style import ABOUT, HIGH, styled
+from xlx.plots.style import ABOUT, HIGH, ZERO, styled
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
 
@@ -284,12 +284,14 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
     ``table`` is of `beside_printed`.
     """
     on = scatter(table, x="printed", y="ours", series="source", panel="measure", scale=100,
-                 size=24, width=3.8, height=2.9, sharex=False, sharey=False)  # fmt: skip
+                 labels={x: f"from {x}" for x in table["source"].unique()}, size=24, width=3.8,
+                 height=2.9, sharex=False, sharey=False)  # fmt: skip
     for axes, rows in on.each(table):
+        axes.axline((0, 0), slope=1, **ZERO | {"zorder": 0})
         for row in rows.itertuples() if rows["source"].nunique() == 1 else ():
             axes.annotate(row.target, (100 * row.printed, 100 * row.ours), xytext=(3, 3),
                           textcoords="offset points", fontsize=8)  # fmt: skip
-    return on.done("printed, XLM-R (points)", "ours (points)")
+    return on.done("printed, XLM-R (points); line: ours as printed", "ours (points)")
 
 
 @styled

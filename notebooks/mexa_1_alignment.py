@@ -47,7 +47,7 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str
     keys = ["model", "states", "group", "layer"]
     table = table.groupby(keys, sort=False)["mu"].mean().reset_index()
     bags = bags.groupby(["model", "group"], sort=False)["mu"].mean().reset_index()
-    groups = looks(order(table, "group"), {})
+    groups = looks(sorted(order(table, "group")), {})
     dashes = dict(zip(order(table, "states"), ("-", "--"), strict=False))
     table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
     styles = {

@@ -27,9 +27,9 @@ def shown(table: pd.DataFrame) -> list[str]:
     return [task for task in (*TASKS, MATCHED) if (table["task"] == task).any()]
 
 
-def chance_line() -> object:
-    """Chance, for a legend."""
-    return handle("chance", GUESSING | {"marker": ""}, line=True)
+def chance_line(of: str = "chance") -> object:
+    """Chance, for a legend; ``of`` says of what, where a figure has scores with another."""
+    return handle(of, GUESSING | {"marker": ""}, line=True)
 
 
 def scored(table: pd.DataFrame, x: str, tasks: Sequence[str], **options: object) -> Panels:
@@ -39,7 +39,9 @@ def scored(table: pd.DataFrame, x: str, tasks: Sequence[str], **options: object)
     return curves(table, x=x, value="score", series="task", looks=looks, **given)
 
 
-def with_lines(on: Panels, lines: References | None = None, tasks: Sequence[str] = ()) -> list:
+def with_lines(
+    on: Panels, lines: References | None = None, tasks: Sequence[str] = (), chance: str = "chance"
+) -> list:
     """Chance, and horizontal lines: label → table of ``model``, ``task`` and ``score``."""
     across(on, y=CHANCE)
     told = []
@@ -52,7 +54,7 @@ def with_lines(on: Panels, lines: References | None = None, tasks: Sequence[str]
                     axes.axhline(rows[model], **line)
             if len(rows):
                 told.append(handle(f"{task} of {label}", line | {"marker": ""}, line=True))
-    return [*told, chance_line()]
+    return [*told, chance_line(chance)]
 
 
 def language_courses(table: pd.DataFrame, bar: Callable[[str], str], **options: object) -> Panels:

@@ -24,7 +24,7 @@ PARTS = {
 _SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
-_WHOLE, _DECIMAL = 0.14, 0.235
+_WHOLE, _DECIMAL = 0.14, 0.45
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
@@ -41,9 +41,8 @@ def grid_maps(
     ``table`` has ``model``, ``first`` and ``second`` (languages of the parts, or "all": rows and
     columns) and ``score``; ``first``, ``second`` and ``unit`` say what is on the axes and in the
     cells. Maps have one scale and stand in a row, at most ``columns`` of them. Colours are bright
-    where a score is high, or diverge about ``middle`` (such as guessing): then a cell with an
-    interval (``low``, ``high``) has the colour of the end that is nearer to the middle, and is
-    white where the interval holds it.
+    where a score is high, or diverge about ``middle`` (such as guessing): then a cell
+    whose interval (``low``, ``high``) holds the middle is white.
     """
     codes = list(dict.fromkeys([*table["first"], *table["second"]]))
     rows, across_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
@@ -58,7 +57,8 @@ def grid_maps(
     if middle is not None:
         if "low" in table:  # a printed score has no interval
             low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
-            table["value"] = (100 * middle + 0 * table["value"]).clip(low, high)
+            holds = low.le(100 * middle) & high.ge(100 * middle)
+            table["value"] = table["value"].mask(holds, 100 * middle)
         scale = panels.scale_about(table["value"], 100 * middle, 10)
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     on = heatmap(
@@ -79,14 +79,16 @@ def grid_maps(
 
 
 @styled
-def within_across(table: pd.DataFrame, chance: float | None = None) -> Figure:
+def within_across(
+    table: pd.DataFrame, chance: float | None = None, unit: str = "accuracy"
+) -> Figure:
     """Scores within and across by language, a panel a model (Tables 1 to 3).
 
     ``table`` has ``model``, ``language``, ``setting``, ``score``, ``low`` and ``high`` (missing
     where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
     between the two points.
     """
-    return _settings(table, "language", "model", "score (%)", chance)
+    return _settings(table, "language", "model", f"{unit} (%)", chance)
 
 
 @styled
@@ -149,7 +151,7 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
         looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=1.7,
         lane=0.14, joined=table["condition"].nunique() == 2,
     )  # fmt: skip
-    return on.done(f"score (%)   [{meaning}]", handles=_chance(on, chance))
+    return on.done(f"accuracy (%)   [{meaning}]", handles=_chance(on, chance))
 
 
 def _settings(
@@ -175,4 +177,4 @@ def _chance(on: panels.Panels, chance: float | Mapping[str, float] | None) -> li
     by_task = chance if isinstance(chance, Mapping) else {}
     shares = {key: by_task.get(key[1]) if by_task else chance for key in on.axes}
     panels.across(on, {key: 100 * share for key, share in shares.items() if share is not None})
-    return [style.handle("chance", style.GUESSING | {"marker": ""}, line=True)]
+    return [style.handle("the commonest label", style.GUESSING | {"marker": ""}, line=True)]
