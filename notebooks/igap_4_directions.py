@@ -202,13 +202,9 @@ def _lower_first(row: object) -> tuple[str, str, float, float, float]:
 
 
 def reading(
-    means: pd.DataFrame,
-    turned: pd.DataFrame,
-    agree: pd.DataFrame,
-    across: pd.DataFrame,
-    memorised: Mapping[str, Transfers],
-    tolerance: float,
-) -> list[str]:
+    means: pd.DataFrame, turned: pd.DataFrame, agree: pd.DataFrame, across: pd.DataFrame,
+    memorised: Mapping[str, Transfers], tolerance: float,
+) -> list[str]:  # fmt: skip
     """One finding a sentence, from the tables of the notebook."""
     said = [
         f"**{row.measure}**, {row.first} less {row.second}: "

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
+from shared.claims import one_sign
 from shared.mexa_tables import load_text
 from shared.mixing_tables import sign_told
 from shared.pair_regressions import held_out
@@ -24,6 +25,7 @@ MERGED = {"entailment": [0], "not-entailment": [1, 2]}
 #: Shares of the shorter text's distinct subwords that the other has: where bins begin.
 BINS = (1e-9, 0.1, 0.3)
 BIN_NAMES = ("none", "to 10 %", "to 30 %", "more")
+ENDS = ["score", "low", "high"]
 
 
 def transfers(
@@ -61,7 +63,7 @@ def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
     text = [
         f"{k * level:.{d}f}; {k * x:+.{d}f} ({k * low:.{d}f} to {k * high:.{d}f})"
         for k, d, level, (x, low, high) in zip(
-            scale, digits, both["score"], adds[["score", "low", "high"]].to_numpy(), strict=True
+            scale, digits, both["score"], adds[ENDS].to_numpy(), strict=True
         )
     ]
     wide = adds.assign(text=text).pivot(index="cells", columns="measure", values="text")
@@ -140,7 +142,7 @@ def at_equal_overlap(
             means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
         means["drop"] = means["within"] - means["across"]
         for setting, each in means.items():
-            table = mixing.averages(each, groups, **options)
+            table = mixing.averages(each, groups, **options).clip(upper=1)
             tables.append(
                 table.assign(overlap=[*BIN_NAMES, "as across"], setting=setting, what=what)
             )
@@ -209,6 +211,28 @@ def with_language(table: pd.DataFrame) -> list[np.ndarray]:
 # --- what is said ---------------------------------------------------------------------------------
 
 
+def steady(
+    known: pd.DataFrame, ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
+    cells: Mapping[str, np.ndarray], groups: np.ndarray, n_seeds: int = 20, *, seed: int,
+    **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """`mixing_tables.knowledge`; ``told`` of what the premise adds: "above", "below" or neither.
+
+    It "cannot be told" where the interval holds zero, where it does so with another of ``n_seeds``
+    seeds of the bootstrap, or where the mean changes sign without one of the fine-tunings.
+    """
+    one, other = (
+        np.stack([of[x][:, mask].mean(axis=1) for x in ours for mask in cells.values()], axis=1)
+        for of in (ours, alone)
+    )
+    draws = (mixing.averages(one, groups, other, seed=seed + k, **options) for k in range(n_seeds))
+    signs = np.sign([drawn[["low", "high"]] for drawn in draws]).sum(axis=(0, 2))
+    sure = one_sign((one - other.mean(axis=0)).mean(axis=-1)) & (np.abs(signs) == 2 * n_seeds)
+    told = np.where(sure, np.where(signs > 0, "above", "below"), "cannot be told")
+    adds = known["what"] == "premise adds"
+    return known.assign(told=known["what"].mask(adds, pd.Series(told, known.index[adds])))
+
+
 def less(ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray]) -> np.ndarray:
     """What the premise adds to the accuracy on each example, by seed where there are as many."""
     one, other = ours["accuracy"], alone["accuracy"]
@@ -222,17 +246,17 @@ def in_short(known: pd.DataFrame, model: str, source: str) -> str:
         x for x in (f"within {source}", "within the others", "across") if ("both", x) in own.index
     ]
     scores = {x: own.loc[("both", x), "score"] for x in names}
-    adds = {x: own.loc[("premise adds", x), ["score", "low", "high"]] for x in names}
+    adds = {x: own.loc[("premise adds", x)] for x in names}
     both = ", ".join(f"{100 * score:.0f} % {x}" for x, score in scores.items())
     alone = ", ".join(f"{100 * (scores[x] - adds[x]['score']):.0f}" for x in names)
-    inside, outside = (sign_told(adds[x]["low"], adds[x]["high"]) for x in names[-2:])
+    inside, outside = (adds[x]["told"] for x in names[-2:])
     seen = "what is not seen across is inference itself" if inside == "above" else "nothing is seen"
     if outside == "above":
         seen = "there is inference across, too"
     return (
         f"**In short.** Taught in {source}, `{model}` has {both}. Hypotheses alone have {alone}. "
-        f"So the premise adds {in_points(*adds[names[-2]])} points within the other languages. "
-        f"Across it adds {in_points(*adds['across'])}: {seen}."
+        f"So the premise adds {in_points(*adds[names[-2]][ENDS])} points within the other "
+        f"languages. Across it adds {in_points(*adds['across'][ENDS])}: {seen}."
     )
 
 
@@ -244,8 +268,8 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     for kind in ("across", "within"):
         share = equal.drop_duplicates("overlap").set_index("overlap")[f"pairs {kind}"]
         table.insert(0, ("share of pairs (%)", kind), (100 * share).round(1))
-    keys = [("accuracy", x) for x in mixing.SETTINGS]
-    keys += [("premise adds", x) for x in mixing.SETTINGS[:2]]
+    keys = [(x, kind) for x in equal["what"].unique() for kind in mixing.SETTINGS
+            if (x, kind) != ("premise adds", "drop")]  # fmt: skip
     shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
     return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
 
@@ -259,7 +283,7 @@ def reading(
     ``fitted`` of accuracy with a threshold by cell."""
 
     def points(table: pd.DataFrame, **keys: str) -> str:
-        (row,) = rows_of(table, **keys)[["score", "low", "high"]].to_numpy()
+        (row,) = rows_of(table, **keys)[ENDS].to_numpy()
         return in_points(*row)
 
     adds = rows[(rows["what"] == "premise adds") & (rows["language"] != source)]
@@ -268,13 +292,9 @@ def reading(
     mean = summaries[summaries["language"] == mixing.OVERALL]
     labels = by_label[(by_label["language"] == mixing.OVERALL) & (by_label["setting"] == "drop")]
     drop = {name: points(labels, label=name) for name in MERGED}
-    signs = {
-        (x.measure, x.cells): sign_told(x.low, x.high)
-        for x in known[known["what"] == "premise adds"].itertuples()
-    }
-    clear = [
-        name for (measure, name), sign in signs.items() if measure == "AUC" and sign == "above"
-    ]
+    added = known[known["what"] == "premise adds"]
+    clear = rows_of(added, measure="AUC", told="above")["cells"]
+    called = added[(added["low"] > 0) | (added["high"] < 0)]
     across = points(known, what="premise adds", measure="AUC", cells="across")
     within = points(known, what="premise adds", measure="AUC", cells="within the others")
     floors = [name for name in dict.fromkeys(mean["model"]) if name != model]
@@ -297,6 +317,9 @@ def reading(
         f"{points(fitted, language=mixing.OVERALL, setting='drop')}: only the rest is preference.",
         f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
         f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
+        f"**Seeds.** Of {len(called)} intervals of what the premise adds that leave out zero, "
+        f"{(called['told'] == 'cannot be told').sum()} turn with other seeds of the bootstrap or "
+        "without one of the fine-tunings.",
         "**Overlap.** With bins weighed as across, the drop is "
         f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points. Across, "
         "pairs that share no subword have "

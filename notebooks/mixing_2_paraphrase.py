@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
 
 from shared import mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
+from shared.shown import as_points
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.grids import Grid
-from xlx.measures.mixing import OVERALL, SETTINGS, Resamples, percentile_ends
+from xlx.measures import mixing
 from xlx.text import labelled
 from xlx.text.languages import LANGUAGES
+
+OVERLAP_KEYS = ["what", "setting", "overlap"]
 
 
 def pair_data(
@@ -38,34 +40,38 @@ def commonest(data: TaskData) -> Grid:
     return baseline_grid("commonest label", data.sets, said)
 
 
-def auc_settings(
-    grids: Sequence[Grid], labels: np.ndarray, label: int, *, n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """AUC of a label against the others, within and across: no threshold enters.
+def label_aucs(grids: Sequence[Grid], labels: np.ndarray, label: int) -> np.ndarray:
+    """Values of pairs whose mean is the AUC of a label, ``(S, L, L, n)``: no threshold enters.
 
-    How often a pair with the label has more evidence (log odds of the label) than one without; a
-    tie counts ½. ``grids`` are of one model, a seed each, with logits. The mean over languages, as
-    `mixing.summary` has it; intervals over groups and seeds by each pair's share of the other class
-    on its right side (DeLong et al. 1988).
+    ``grids`` are of one model, a seed each, with logits; evidence is the log odds of the label.
     """
-    positive, n = labels == label, len(labels)
-    logits = np.stack([one.logits for one in grids]).astype(np.float64)  # (S, L, L, n, classes)
-    others = special.logsumexp(np.delete(logits, label, axis=-1), axis=-1)
-    evidence = logits[..., label] - others
-    ranks, values = stats.rankdata(evidence, axis=-1), np.empty(evidence.shape)
-    for side in (positive, ~positive):
-        below = ranks[..., side] - stats.rankdata(evidence[..., side], axis=-1)
-        share = below / (~side).sum()
-        values[..., side] = share if side is positive else 1 - share
-    auc = values[..., positive].mean(axis=-1, keepdims=True)
-    values = auc + (values - auc) * n / np.where(positive, positive.sum(), (~positive).sum())
+    logits = np.stack([one.logits for one in grids]).astype(np.float64)
+    logits = np.concatenate([logits[..., [label]], np.delete(logits, label, axis=-1)], axis=-1)
+    return mixing.auc_values(mixing_tables.evidence(logits), labels == label)
+
+
+def auc_settings(values: np.ndarray, groups: np.ndarray, model: str, **drawn: int) -> pd.DataFrame:
+    """The mean of `label_aucs` within, across and the drop, as `mixing.summary` has it."""
     here = np.eye(values.shape[1], dtype=bool)
     within, across = values[:, here].mean(axis=1), values[:, ~here].mean(axis=1)  # (S, n)
     each = np.stack([within, across, within - across], axis=1)  # (S, 3, n)
-    drawn = Resamples.draw(n, grids[0].groups, n_resamples, seed)
-    low, high = percentile_ends(drawn.means(each.mean(axis=0)), each.mean(axis=-1))
-    table = {"setting": SETTINGS, "score": each.mean(axis=(0, 2)), "low": low, "high": high}
-    return pd.DataFrame(table).assign(model=grids[0].model, language=OVERALL)
+    table = mixing.averages(each, groups, **drawn)
+    return table.assign(setting=mixing.SETTINGS, model=model, language=mixing.OVERALL)
+
+
+def told_overlap(equal: pd.DataFrame, overlap: np.ndarray, labels: np.ndarray, model: str) -> str:
+    """What `mixing_1_nli.at_equal_overlap` of a model, of the bag and of AUC says."""
+    points = as_points(equal).set_axis(pd.MultiIndex.from_frame(equal[OVERLAP_KEYS]))
+    drops = [points[x, "drop", "as across"] for x in (model, "bag of subwords", "AUC")]
+    few = np.eye(len(overlap), dtype=bool)[..., None] & (overlap < 0.1)
+    share = (np.broadcast_to(labels, overlap.shape)[few] == np.bincount(labels).argmax()).mean()
+    return (
+        f"**At equal overlap** the drop is {drops[0]} points, and that of the bag {drops[1]}. "
+        f"Within a language {100 * share:.0f} % of the pairs that share little have the commonest "
+        "label, which moves accuracy and not the AUC. That drops by "
+        f"{drops[2]}. Across, pairs that share no subword have an AUC of "
+        f"{points['AUC', 'across', 'none']}, all pairs {points['AUC', 'across', 'as across']}."
+    )
 
 
 # --- same or other --------------------------------------------------------------------------------
@@ -111,7 +117,7 @@ def by_overlap(
     for name, mask in masks.items():
         sizes = weights[:, mask].sum(axis=1)
         means = (weights[:, mask] @ gain[mask])[sizes > 0] / sizes[sizes > 0]
-        low, high = percentile_ends(means)
+        low, high = mixing.percentile_ends(means)
         row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
         rows[name] = row | {"score": gain[mask].mean(), "low": low, "high": high}
     return pd.DataFrame(rows).T

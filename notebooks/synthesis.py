@@ -473,11 +473,3 @@ def predictor_lanes(table: pd.DataFrame) -> Figure:
         axes.axvline(0, color="0.4", linewidth=1)
         axes.set_xlim(-1.02, 1.02)
     return on.done("correlation over languages")
-
-
-@styled
-def lens_lanes(table: pd.DataFrame) -> Figure:
-    """Each lens on each model that it was asked of: a panel a lens, a line a model."""
-    on = lanes(table, item="model", value="score", panel="lens", columns=4, width=1.75, lane=0.16,
-               sharex=False)  # fmt: skip
-    return on.done("score", "")

@@ -6,6 +6,7 @@ The values are computed from the notebook's own tables, so that a changed result
 import os
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from IPython.display import display
 
@@ -34,6 +35,12 @@ def stated(
     held = [verdict([part]) for part in table.eval(holds)] if holds else ""
     ends = table.rename(columns={value: "value"}).reindex(columns=ENDS).to_numpy(dtype=float)
     return pd.DataFrame(ends, columns=ENDS).assign(claim=said, verdict=held, cell=cell)
+
+
+def one_sign(each: np.ndarray) -> np.ndarray:
+    """Whether means over seeds, ``(S, ...)``, keep their sign whichever seed is left out."""
+    rest = np.sign(each.sum(axis=0) - each)
+    return np.abs(rest.sum(axis=0)) == len(each)
 
 
 def tell(*parts: pd.DataFrame) -> None:

@@ -25,11 +25,9 @@ from xlx.text.parallel import ParallelCorpus
 
 
 def make_recipes(
-    epochs: Mapping[str, int],
-    every: Mapping[str, int],
-    learning_rates: Sequence[float],
+    epochs: Mapping[str, int], every: Mapping[str, int], learning_rates: Sequence[float],
     **options: object,
-) -> dict[str, list[Recipe]]:
+) -> dict[str, list[Recipe]]:  # fmt: skip
     """The recipes of each task, one a learning rate; ``options`` as of `Recipe`."""
     return {
         name: [
@@ -41,12 +39,9 @@ def make_recipes(
 
 
 def xnli_task(
-    languages: Sequence[str],
-    n_test: int | None,
-    n_train: int | None = None,
-    path: str | None = None,
-    train_split: str = "validation",
-) -> TransferTask:
+    languages: Sequence[str], n_test: int | None, n_train: int | None = None,
+    path: str | None = None, train_split: str = "validation",
+) -> TransferTask:  # fmt: skip
     """The validation part of XNLI to learn, as the paper, and some of its test part.
 
     As shipped, in 15 languages: 2,490 pairs, and 2,010 to test, of which the same ``n_test`` are
@@ -128,13 +123,9 @@ def all_curves(
 
 
 def load_tasks(
-    languages: Mapping[str, Sequence[str]],
-    n_train: Mapping[str, int] | int | None,
-    n_test: Mapping[str, int] | int | None,
-    folders: Mapping[str, str],
-    *,
-    train_split: str,
-) -> dict[str, TransferTask]:
+    languages: Mapping[str, Sequence[str]], n_train: Mapping[str, int] | int | None,
+    n_test: Mapping[str, int] | int | None, folders: Mapping[str, str], *, train_split: str,
+) -> dict[str, TransferTask]:  # fmt: skip
     """`labelled_task` of each task that ``languages`` names; numbers by task, or one for all."""
 
     def of(numbers: Mapping[str, int] | int | None, name: str) -> int | None:
@@ -186,18 +177,10 @@ def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
     return "\n".join([*lines, f"label: {part.classes[part.labels[position]]}"])
 
 
-def stem_of(name: str) -> str:
-    """A task in the name of a file."""
-    return name.lower().replace(" ", "-")
-
-
 def shared_subwords(
-    name: str,
-    task: TransferTask,
-    sources: Sequence[str] | None = None,
-    *,
+    name: str, task: TransferTask, sources: Sequence[str] | None = None, *,
     max_length: int | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """How far the labels of a training set cross by the strings that translations share.
 
     Nothing is learnt: a translated example gets the label of that training example of the source

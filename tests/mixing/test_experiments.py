@@ -7,6 +7,7 @@ import pytest
 import mixing_1_nli
 import mixing_6_pairs
 from shared import mixing_tables
+from shared.claims import one_sign
 from shared.pair_regressions import held_out
 from xlx.experiment.grids import Grid
 from xlx.subjects.jobs import Job, Recipe
@@ -81,6 +82,25 @@ def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.Monk
     taught, of_sets = asked[learnt["en-de"].second]
     assert (taught.second, len(grids["en-de"])) == (None, 2)
     assert of_sets["de"].first == sets["de"].second
+
+
+def test_a_difference_that_turns_cannot_be_told() -> None:
+    rng, n = np.random.default_rng(0), 90
+    noise = rng.standard_normal(n)
+    noise = (noise - noise.mean()) / noise.std() / np.sqrt(n)
+    # an average a cell: how many standard errors it is above zero
+    above = np.array([-6.0, 0.0, 1.98, 6.0]) / n
+    values = {"x": np.broadcast_to(above[:, None] + noise, (3, 1, 4, n))}
+    zero = {"x": np.zeros((3, 1, 4, n))}
+    cells = {str(i): np.arange(4)[None] == i for i in range(4)}
+    drawn = {"n_resamples": 200, "seed": 0}
+    known = mixing_tables.knowledge(values, zero, cells, np.arange(n), **drawn)
+    known = mixing_1_nli.steady(known, values, zero, cells, np.arange(n), **drawn)
+    told = ["below", "cannot be told", "cannot be told", "above"]
+    assert known["told"].tolist() == ["both"] * 4 + told
+    assert (known["low"].iloc[6] > 0) | (known["high"].iloc[6] > 0)
+    each = np.array([[1.0, 3.0], [1.0, 1.0], [1.0, -1.5]])
+    assert one_sign(each).tolist() == [True, False]
 
 
 def test_overlap_and_held_out_languages_of_planted_scores() -> None:

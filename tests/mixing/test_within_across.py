@@ -439,7 +439,9 @@ def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:
     made = Grid("a", ("en", "de"), {"accuracy": np.zeros((2, 2, 40))}, np.arange(40), logits=logits)
     moved = replace(made, logits=logits - [5, 0, 0])
     tables = [
-        mixing_2_paraphrase.auc_settings([one], labels, 0, n_resamples=50, seed=0)
+        mixing_2_paraphrase.auc_settings(
+            mixing_2_paraphrase.label_aucs([one], labels, 0), one.groups, "a", n_resamples=50
+        )
         for one in (made, moved)
     ]
     evidence = logits[..., 0] - np.logaddexp(logits[..., 1], logits[..., 2])
