@@ -45,7 +45,7 @@ def directed(table: pd.DataFrame, here: Mapping[str, str], targets: Sequence[str
 
 
 def by_target(gaps: pd.DataFrame, strings: pd.Series, printed: pd.Series) -> pd.DataFrame:
-    """`igap_tables.gap_table` of one source beside baselines, in points as text."""
+    """`Transfers.gap_table` of one source beside baselines, in points as text."""
     columns = {
         "IGAP": gaps["minimum"].map(in_points), "by seed": as_points(gaps, "value"),
         "kept": as_points(gaps, "kept"), "guess": gaps["guess"].map(in_points),

@@ -32,6 +32,14 @@ def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "seed", "k", "value"])
 
 
+def igap_scores(of: Transfers, tolerance: float) -> pd.DataFrame:
+    """IGAP at training error 0 as a predictor, for `igap.rank_directions`: high is good."""
+    table = of.curves([0.0], tolerance, n_resamples=1, n_splits=1)
+    table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
+    table = table.assign(metric="IGAP", score=-table["igap"])
+    return table[["metric", "source", "target", "score"]]
+
+
 def half_widths(losses: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray) -> pd.DataFrame:
     """Half widths of the 95 % interval of the mean over targets, by what is resampled.
 
@@ -52,7 +60,7 @@ def without_fine_tuning(
 ) -> pd.DataFrame:
     """Correlation over directions of `memorised_gaps` with IGAP of each kind of fine-tuning.
 
-    ``fine_tuned``: `Transfers.igap_scores`, by what was learnt; ``options`` as of
+    ``fine_tuned``: `igap_scores`, by what was learnt; ``options`` as of
     `statistics.correlation`, whose bootstrap draws languages.
     """
     rows = {}

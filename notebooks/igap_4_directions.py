@@ -11,10 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from shared.igap_tables import shared_subwords
 from shared.shown import as_points, in_points
-from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
-from xlx.measures.igap import MEAN_TARGET, crossed_interval
+from xlx.experiment.transfers import (
+    DIRECTION,
+    Transfers,
+    TransferTask,
+    shared_subwords,
+    transfer_task,
+)
+from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, NOT_MEASURED, number, scale_about
 from xlx.plots.primitives import curves, heatmap, scatter
 from xlx.plots.style import ABOUT, HIGH, ZERO, styled
@@ -28,6 +33,36 @@ MAPS = {
 }
 #: (source, target) → values of each seed and example, ``(S, n)``.
 Values = Mapping[tuple[str, str], np.ndarray]
+
+
+def directions(
+    of: Transfers, level: float = 0.0, tolerance: float = FITTED, **options: int
+) -> pd.DataFrame:
+    """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
+
+    One row per ``model, task, source, target, algorithm``, source = target included:
+    ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
+    paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
+    ``level`` with its interval and the other columns of `Transfers.curves`, 0 of a language with
+    itself.
+    """
+    curves, rows = of.curves([level], tolerance, **options), []
+    for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in of.runs):
+        names = dict(zip(("model", "source", "algorithm"), kind, strict=True))
+        own, source = of.only(**names).runs, names["source"]
+        right = dict.fromkeys(sorted(of.task.languages, key=source.__eq__), np.nan)
+        for code in right if of.task.test else ():
+            wrong = [of.wrong(run, "test", code, -1).mean() for run in own]
+            right[code] = np.mean([1 - share for share in wrong])
+        rows += [
+            {**names, "task": of.task.name, "target": x, "accuracy": y,
+             "transfer_gap": right[source] - y}
+            for x, y in right.items()
+        ]  # fmt: skip
+    table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
+    same = table["source"] == table["target"]
+    table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+    return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
 
 
 def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:

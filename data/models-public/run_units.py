@@ -19,10 +19,9 @@ from functools import cache, partial
 from run_frozen import Calls, frozen_units
 
 from shared import controls
-from shared.igap_tables import xnli_task
 from shared.mixing_tables import LINEAR, task_data
 from xlx.experiment.grids import grid
-from xlx.experiment.transfers import TransferTask, sparing_in
+from xlx.experiment.transfers import TransferTask, labelled_task, sparing_in
 from xlx.subjects import finetuning
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import ALGORITHMS, Job, Recipe, Sparing
@@ -129,7 +128,7 @@ def sick_job(seed: int, model: str = MODEL) -> Job:
 @cache
 def igap_task() -> TransferTask:
     """The public dev part to learn, in all languages, and some of the test part."""
-    return xnli_task(LANGUAGES, N_GRID)
+    return labelled_task("NLI", LANGUAGES, n_test=N_GRID, train_split="validation")
 
 
 def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Job:

@@ -3,24 +3,22 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from shared.abx_tables import PAIR
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.grids import groups_of
 from xlx.experiment.scoring import Subject, kept, subject_scores, told
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
-from xlx.measures import abx, igap, registered
+from xlx.measures import abx, registered
 from xlx.results import ledger
 from xlx.results.settings import current
 from xlx.subjects import loading
 from xlx.subjects.jobs import Recipe, Sparing
 from xlx.subjects.states import bag_of_subwords
-from xlx.text import examples, labelled
+from xlx.text import examples
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -38,68 +36,12 @@ def make_recipes(
     }
 
 
-def xnli_task(
-    languages: Sequence[str], n_test: int | None, n_train: int | None = None,
-    path: str | None = None, train_split: str = "validation",
-) -> TransferTask:  # fmt: skip
-    """The validation part of XNLI to learn, as the paper, and some of its test part.
-
-    As shipped, in 15 languages: 2,490 pairs, and 2,010 to test, of which the same ``n_test`` are
-    drawn in all; None: all. ``path``: a local copy, with ``train_split`` to learn.
-    """
-    if path:
-        split = {"train_split": train_split, "path": path}
-        return labelled_task("NLI", languages, n_train=n_train, n_test=n_test, **split)
-    train, test = {}, {}
-    for code in languages:
-        whole, asked = (
-            labelled.load_labelled("NLI", code, split, source="xnli-whole")
-            for split in ("train", "test")
-        )
-        learnt = whole.at(i for i, x in enumerate(whole.ids) if x.startswith("dev:"))
-        learnt = replace(learnt, name=f"{whole.name}, of dev")
-        train[code] = learnt if n_train is None else learnt.take(n_train, 1)
-        test[code] = asked if n_test is None else asked.take(n_test, 1)
-    return TransferTask("NLI", train, test, {"train": {}, "test": {}})
-
-
-def gap_table(
-    of_model: Transfers, level: float, tolerance: float, k: int | None = None
-) -> pd.DataFrame:
-    """IGAP of one model at a training error, by source and target and of the mean over targets.
-
-    ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
-    ``high``: mean over seeds of the least of ``k`` checkpoints (`Transfers.losses`), with the
-    interval over seeds and premises. ``guess``: the gap of a model that has the training error and
-    guesses elsewhere. ``kept``, with ends: (guess - value) / guess. ``checkpoints``, ``seeds``. A
-    source without a checkpoint at the level has no rows.
-    """
-    groups = groups_of(next(iter(of_model.task.train.values())))
-    losses = of_model.losses(level, tolerance, k)
-    by_source: dict[str, list[np.ndarray]] = {}
-    for (source, _), values in losses.items():
-        by_source.setdefault(source, []).append(values)
-    means = {
-        (source, igap.MEAN_TARGET): np.mean(all_, axis=0) for source, all_ in by_source.items()
-    }
-    rows = {key: igap.crossed_interval(values, groups) for key, values in (losses | means).items()}
-    index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
-    table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
-    plain = of_model.curves([level], tolerance, n_resamples=1, n_splits=1)
-    plain = plain.set_index(["source", "target"]).reindex(table.index)
-    table.insert(0, "minimum", plain["igap"])
-    table["guess"] = of_model.task.guess - level
-    for share, column in (("kept", "value"), ("kept_low", "high"), ("kept_high", "low")):
-        table[share] = 1 - table[column] / table["guess"]
-    return table.assign(checkpoints=plain["n_models"], seeds=plain["n_seeds"])
-
-
 def level_table(
     measured: Mapping[str, Transfers], levels: Sequence[float], tolerance: float
 ) -> pd.DataFrame:
-    """`gap_table` of all models at all training errors: rows by ``E′``, ``model`` and its own."""
+    """`Transfers.gap_table` of all models at all training errors, by ``E′`` and ``model``."""
     tables = {
-        (level, model): gap_table(of_model, level, tolerance)
+        (level, model): of_model.gap_table(level, tolerance)
         for level in levels
         for model, of_model in measured.items()
     }
@@ -118,14 +60,18 @@ def all_curves(
     tables = []
     for of_task in measured.values():
         curves = of_task.curves(levels, tolerance, **options)
-        tables.append(curves.assign(one_label=one_label(of_task.task) - curves["level"]))
+        tables.append(curves.assign(one_label=of_task.task.one_label - curves["level"]))
     return pd.concat(tables, ignore_index=True)
 
 
 def load_tasks(
-    languages: Mapping[str, Sequence[str]], n_train: Mapping[str, int] | int | None,
-    n_test: Mapping[str, int] | int | None, folders: Mapping[str, str], *, train_split: str,
-) -> dict[str, TransferTask]:  # fmt: skip
+    languages: Mapping[str, Sequence[str]],
+    n_train: Mapping[str, int] | int | None,
+    n_test: Mapping[str, int] | int | None,
+    folders: Mapping[str, str],
+    *,
+    train_split: str,
+) -> dict[str, TransferTask]:
     """`labelled_task` of each task that ``languages`` names; numbers by task, or one for all."""
 
     def of(numbers: Mapping[str, int] | int | None, name: str) -> int | None:
@@ -155,15 +101,9 @@ def task_table(tasks: Mapping[str, TransferTask]) -> pd.DataFrame:
             "labels": ", ".join(f"{label} {n}" for label, n in counts.items()),
             "left out": sum(sum(reasons.values()) for reasons in task.left_out.values()),
             "guess": round(task.guess, 3),
-            "one label": round(one_label(task), 3),
+            "one label": round(task.one_label, 3),
         }
     return pd.DataFrame(rows).T
-
-
-def one_label(task: TransferTask) -> float:
-    """The error of a model that always gives the commonest label of the training set."""
-    labels = task.train[task.languages[0]].labels
-    return 1 - np.bincount(labels).max() / task.n_train
 
 
 def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
@@ -175,50 +115,6 @@ def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
         lines.append(f"{code:4}{part.first[position]}{second}")
     part = task.train[codes[0]]
     return "\n".join([*lines, f"label: {part.classes[part.labels[position]]}"])
-
-
-def shared_subwords(
-    name: str, task: TransferTask, sources: Sequence[str] | None = None, *,
-    max_length: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """How far the labels of a training set cross by the strings that translations share.
-
-    Nothing is learnt: a translated example gets the label of that training example of the source
-    language with which it has most subwords (of the model's tokenizer) in common: cosine of the
-    counts, the two texts of a pair counted apart; the first of several as near. Names, numbers and
-    signs alone do that much, so it is what a gap must be below to speak of more than that.
-
-    One row per ``source`` (None: all) and other ``target``: ``found``, the share of translations
-    whose nearest training example is their own; ``interlingual``, the share with a wrong label less
-    that of the training set itself (0 but where two examples have the same bag): Equation 4.
-    """
-    encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
-    for side in ("first",) if first.second is None else ("first", "second"):
-        texts = {code: getattr(part, side) for code, part in task.train.items()}
-        corpus = ParallelCorpus(side, texts, first.ids, ("",) * len(first), "", "")
-        bags.append(bag_of_subwords(encoder, corpus, max_length=max_length))
-    joined = {code: sparse.hstack([bag[code] for bag in bags]).tocsr() for code in task.train}
-    rows = []
-    for source, target in product(sources or joined, joined):
-        # the size of a translation moves no maximum; that of a training example does
-        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
-        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
-        found = (nearest == np.arange(len(first))).mean()
-        rows.append((source, target, found, (first.labels[nearest] != first.labels).mean()))
-    table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
-    at_home = table["source"] == table["target"]
-    wrong = table[at_home].set_index("source")["interlingual"]
-    table["interlingual"] -= table["source"].map(wrong)
-    return table[~at_home].reset_index(drop=True)
-
-
-# --- frozen states (section 4.2) ------------------------------------------------------------------
-
-#: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
-FROZEN_METRICS: dict[str, int] = {
-    "L2": -1, "dot": 1, "cosine": 1, "retrieval": 1, "LD": -1, "MD": 1, "MEXA": 1,
-    "bag of subwords": 1,
-}  # fmt: skip
 
 
 def frozen(

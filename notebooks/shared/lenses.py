@@ -11,13 +11,24 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from shared import controls, igap_tables, mixing_tables, xprobe_tables
+from shared import controls, mixing_tables, xprobe_tables
 from xlx.experiment.averages import averaged_scores
 from xlx.experiment.grids import grid, groups_of
 from xlx.experiment.mexa_scores import measure_rivals
 from xlx.experiment.scoring import Subject, subject_scores
 from xlx.experiment.sentence_probes import probe_sentences
-from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
+from xlx.experiment.transfers import (
+    INFERENCE,
+    NARROW,
+    NEGATION,
+    SHIPPED,
+    SPARING,
+    WIDE,
+    Transfers,
+    TransferTask,
+    labelled_task,
+    transfer_task,
+)
 from xlx.measures import mixing
 from xlx.measures.sentence_tasks import Rules, parallel_tasks
 from xlx.subjects.finetuning import Run, finetune_all
@@ -26,18 +37,13 @@ from xlx.subjects.jobs import Recipe, Sparing
 from xlx.text.parallel import ParallelCorpus
 from xprobe import probing
 
-#: Languages of XNLI.
-INFERENCE = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")  # fmt: skip  # noqa: E501
 #: Languages with a treebank and Parallel UD.
 PROBED = ("en", "de", "es", "fr", "ru", "tr", "hi")
-#: Languages of the negation task, English first.
-DENIED = ("en", "cs", "da", "de", "el", "es", "fi", "fr", "hr", "hu", "ja", "ko", "lv", "nl", "pl",
-          "pt", "ru", "sr", "sv", "uk", "vi")  # fmt: skip
-#: What both recipes of XNLI share: word embeddings stay as they are.
+#: What a recipe of XNLI has: word embeddings stay as they are.
 _SHARED = {"batch_size": 32, "max_length": 128, "trained_embeddings": False, "length_pool": 50,
            "dtype": "tf32"}  # fmt: skip
-#: Pairs asked in all pairs of languages, and at checkpoints; training errors that are asked near.
-ASKED, LEVELS, TOLERANCE = 500, (0.0, 0.05, 0.1, 0.2), 0.025
+#: Pairs asked in all pairs of languages.
+ASKED = 500
 #: What the notebook of sentence probes asks: its rules where they are not the release's.
 _RULES = Rules(n_words=10, first_rank=20, depths=(4, 6))
 
@@ -143,26 +149,19 @@ def transfers_of(
 
     Their answers on the translations of what they learnt are IGAP's.
     """
-    task = igap_tables.xnli_task(INFERENCE, ASKED)
-    windows = replace(igap_tables.windows_of(LEVELS, TOLERANCE), logits=False)
-    found = {}
+    languages, options, usual, _ = SHIPPED["NLI"]
+    task, found = labelled_task("NLI", languages, **options), {}
     for model, own in models.items():
-        recipe = Recipe(**{"epochs": 12, "every": 26, "learning_rate": 1e-4} | _SHARED | own)
-        found[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=windows)
+        recipe = replace(usual, **WIDE | own)
+        found[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=SPARING)
     return found
 
 
 def negation() -> tuple[TransferTask, Recipe, Sparing]:
     """The task that miniatures learn, how, and what they are asked at which training errors."""
-    (task,) = igap_tables.load_tasks(
-        {"negation": list(DENIED)}, 400, 100, {}, train_split="train"
-    ).values()
-    how = {"epochs": {"negation": 10}, "every": {"negation": 250}, "learning_rates": [3e-4]}
-    (recipe,) = igap_tables.make_recipes(
-        **how, batch_size=16, noise=0.075, consistency=1.0, shared_dropout=True, max_length=128,
-        dtype="float32", length_pool=25,
-    )["negation"]  # fmt: skip
-    return task, recipe, Sparing(tuple((x, TOLERANCE) for x in LEVELS), logits=False)
+    languages, options, recipe, _ = SHIPPED[NEGATION]
+    task = labelled_task(NEGATION, languages, **options)
+    return task, replace(recipe, **NARROW), SPARING
 
 
 def sentence_tasks_of(tasks: Sequence[str]) -> dict[str, list]:

@@ -53,7 +53,7 @@ def planted(says: str, n: int = 1800) -> Transfers:
 
 @pytest.mark.parametrize("says", ["constant", "random net", "string matcher", "knows"])
 def test_what_transfers_nothing_keeps_nothing(says: str) -> None:
-    table = igap_tables.gap_table(planted(says), 0.0, 0.001)
+    table = planted(says).gap_table(0.0, 0.001)
     kept = float(says == "knows")
     assert table["kept"].tolist() == pytest.approx([kept, kept], abs=0.05)
     row = table.loc[("en", "mean")]
@@ -61,7 +61,7 @@ def test_what_transfers_nothing_keeps_nothing(says: str) -> None:
 
 
 def test_a_level_that_no_checkpoint_has_gives_no_row() -> None:
-    assert igap_tables.gap_table(planted("knows"), 0.5, 0.1).empty
+    assert planted("knows").gap_table(0.5, 0.1).empty
     table = igap_tables.level_table({"one": planted("knows")}, [0.0, 0.5], 0.1)
     assert table.index.get_level_values("E′").unique().tolist() == [0.0]
 

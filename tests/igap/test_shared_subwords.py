@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shared import igap_tables
 from tests import tiny
+from xlx.experiment import transfers
 from xlx.experiment.transfers import TransferTask
 from xlx.subjects import loading
 from xlx.text.examples import Examples
@@ -67,7 +67,7 @@ def literal(name: str, task: TransferTask) -> pd.DataFrame:
 @pytest.mark.parametrize("pairs", [False, True])
 def test_gap_of_shared_subwords_is_that_of_a_literal_loop(model: str, pairs: bool) -> None:
     task = made(TEXTS, (0, 1, 0), pairs)
-    found = igap_tables.shared_subwords(model, task)
+    found = transfers.shared_subwords(model, task)
     pd.testing.assert_frame_equal(found, literal(model, task))
     assert 0 < found["found"].mean() < 1
 
@@ -76,6 +76,6 @@ def test_copies_lose_nothing_and_what_is_wrong_in_the_source_itself_is_no_gap(mo
     twice = ("Yes, the village.", "Yes, the village.", "And tomorrow it will rain.")
     for text, pairs, share in ((TEXTS["en"], True, 1), (twice, False, 2 / 3)):
         task = made(dict.fromkeys("ab", text), (0, 1, 1), pairs)
-        found = igap_tables.shared_subwords(model, task)
+        found = transfers.shared_subwords(model, task)
         assert found["found"].tolist() == [share, share]
         assert found["interlingual"].tolist() == [0, 0]

@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import igap_2_ranking
+import igap_4_directions
 from tests import tiny
 from xlx.experiment import transfers
 from xlx.experiment.transfers import Transfers, TransferTask
 from xlx.measures import igap
+from xlx.measures.igap import FITTED
 from xlx.results.settings import current
 from xlx.subjects import finetuning, jobs
 from xlx.subjects.finetuning import Run
@@ -185,7 +188,7 @@ def test_without_a_test_set_only_the_interlingual_gap_is_measured() -> None:
     run = runs(of).runs[0]
     wrong = mean(errors(run, "train", "de", of)[0]) - mean(errors(run, "train", "en", of)[0])
     assert points.loc[0, ["target", "interlingual"]].tolist() == ["de", pytest.approx(wrong)]
-    directions = runs(of).directions(n_resamples=10, n_splits=2)
+    directions = igap_4_directions.directions(runs(of), n_resamples=10, n_splits=2)
     assert directions[["accuracy", "transfer_gap"]].isna().all(axis=None)
     with pytest.raises(ValueError, match=r"the task made has no test set"):
         runs(of).only(model="one", algorithm="vanilla").last_wrong()
@@ -220,7 +223,7 @@ def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() ->
     of = task()
     found = runs(of)
     options = {"n_resamples": 20, "n_splits": 2}
-    directions = found.directions(0.0, 0.001, **options)
+    directions = igap_4_directions.directions(found, 0.0, 0.001, **options)
     assert len(directions) == 8 * 3
     for row in directions.itertuples():
         own = [
@@ -263,8 +266,10 @@ def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
 
 def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
     found = runs(task()).only(model="one", algorithm="vanilla")
-    scores = found.igap_scores()
-    directions = found.directions(n_resamples=1, n_splits=1).set_index(["source", "target"])
+    scores = igap_2_ranking.igap_scores(found, FITTED)
+    directions = igap_4_directions.directions(found, n_resamples=1, n_splits=1).set_index(
+        ["source", "target"]
+    )
     assert set(scores["metric"]) == {"IGAP"}
     assert len(scores) == 4
     for row in scores.itertuples():
@@ -311,7 +316,10 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     assert curves[0]["n_models"].gt(0).any()
     pd.testing.assert_frame_equal(*curves)
     pd.testing.assert_frame_equal(
-        *(found.directions(0.0, tolerance, **options) for found in (full, spared))
+        *(
+            igap_4_directions.directions(found, 0.0, tolerance, **options)
+            for found in (full, spared)
+        )
     )
     for part in ("train", "test"):
         one, other = (found.last_wrong(part) for found in (full, spared))

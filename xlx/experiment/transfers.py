@@ -7,17 +7,22 @@ Without labels of a task, `random_task` has parallel sentences with random ones 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from xlx.experiment.grids import grid
+from xlx.experiment.grids import grid, groups_of
 from xlx.measures import igap, statistics
 from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
+from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
+from xlx.subjects.states import bag_of_subwords
 from xlx.text import examples, labelled, negation
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
@@ -25,6 +30,27 @@ from xlx.text.parallel import ParallelCorpus
 
 #: Does a sentence deny something? Labelled in English, alike in its translations.
 NEGATION = "negation"
+#: Languages of XNLI, of PAWS-X, and of the negation task, English first.
+INFERENCE = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")  # fmt: skip  # noqa: E501
+PARAPHRASE = ("en", "de", "es", "fr", "ja", "ko", "zh")
+DENIED = ("en", "cs", "da", "de", "el", "es", "fi", "fr", "hr", "hu", "ja", "ko", "lv", "nl", "pl",
+          "pt", "ru", "sr", "sv", "uk", "vi")  # fmt: skip
+#: How shipped tasks are learnt here: languages, options of `labelled_task`, recipe, and what the
+#: recipe of an untrained network has else.
+SHIPPED: dict[str, tuple[tuple[str, ...], dict[str, Any], Recipe, dict[str, Any]]] = {
+    NEGATION: (DENIED, {"n_train": 400, "n_test": 100},
+               Recipe(epochs=10, every=250, batch_size=16, length_pool=25), {}),
+    "NLI": (INFERENCE, {"n_test": 500, "train_split": "validation"},
+            Recipe(epochs=12, every=26, length_pool=50),
+            {"epochs": 40, "every": 78, "learning_rate": 1e-4}),
+    "PI": (PARAPHRASE, {}, Recipe(epochs=30, every=96, batch_size=16, length_pool=32), {}),
+}  # fmt: skip
+#: What else a recipe has by the width of a network: of narrow ones all learns, at a high rate; of
+#: wide ones the table of word embeddings, which is most of their weights, stays.
+NARROW = {"learning_rate": 3e-4}
+WIDE = {"learning_rate": 1e-4, "trained_embeddings": False, "dtype": "tf32"}
+#: Translations are asked near these training errors.
+SPARING = Sparing(tuple((level, TOLERANCE) for level in (0.0, 0.05, 0.1, 0.2)), logits=False)
 
 
 @dataclass(frozen=True)
@@ -79,6 +105,11 @@ class TransferTask:
         """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
         return 1 - 1 / len(next(iter(self.train.values())).classes)
 
+    @property
+    def one_label(self) -> float:
+        """The error of a model that always gives the commonest label of the training set."""
+        return 1 - np.bincount(next(iter(self.train.values())).labels).max() / self.n_train
+
 
 def labelled_task(
     name: str,
@@ -97,8 +128,9 @@ def labelled_task(
 
     ``n_train`` and ``n_test`` are the shortest so many, None: all.
     ``train_split``: what is shipped as "train" comes from the public validation part; of a full
-    local copy the paper's is "validation". ``path``: a local copy of the full data; None: what is
-    shipped.
+    local copy the paper's is "validation", and so it is of the shipped XNLI, where that part is
+    2,490 pairs, with 2,010 to test, of which numbers are drawn. ``path``: a local copy of the full
+    data; None: what is shipped.
 
     ValueError as `labelled.parallel_examples`; for a language twice; nothing that all languages
     have with one label.
@@ -108,11 +140,16 @@ def labelled_task(
     if name == NEGATION:
         codes = checks.several(languages, "languages", once=True)
         return TransferTask(name, *negation.parts(codes, n_train, n_test, seed), {})
+    whole = (name, train_split, path) == ("NLI", "validation", None)
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
-        parts[part], left_out[part] = labelled.parallel_examples(
-            name, languages, split, n, path=path
-        )
+        how = ((part, None), {"source": "xnli-whole"}) if whole else ((split, n), {"path": path})
+        sets, left_out[part] = labelled.parallel_examples(name, languages, *how[0], **how[1])
+        if whole:
+            names = enumerate(next(iter(sets.values())).ids)
+            kept = [i for i, x in names if part == "test" or x.startswith("dev:")]
+            sets = {code: x.at(kept).take(n or len(x), 1) for code, x in sets.items()}
+        parts[part] = sets
     return TransferTask(name, parts["train"], parts["test"], left_out)
 
 
@@ -245,6 +282,33 @@ class Transfers:
         training, translated, _ = self._inside(self.runs, [0.0], tolerance)
         return [wrong.astype(np.float32) - training for wrong in translated.values()]
 
+    def gap_table(
+        self, level: float = 0.0, tolerance: float = TOLERANCE, k: int | None = None
+    ) -> pd.DataFrame:
+        """IGAP of one model at a training error, by source and target and of the mean over targets.
+
+        ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
+        ``high``: mean over seeds of the least of ``k`` checkpoints (`losses`), with the interval
+        over seeds and premises. ``guess``: the gap of a model that has the training error and
+        guesses elsewhere. ``kept``, with ends: (guess - value) / guess. ``checkpoints``, ``seeds``.
+        A source without a checkpoint at the level has no rows.
+        """
+        groups = groups_of(next(iter(self.task.train.values())))
+        losses = self.losses(level, tolerance, k)
+        for source in dict.fromkeys(source for source, _ in losses):
+            own = [values for key, values in losses.items() if key[0] == source]
+            losses[source, igap.MEAN_TARGET] = np.mean(own, axis=0)
+        rows = {key: igap.crossed_interval(values, groups) for key, values in losses.items()}
+        index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
+        table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
+        plain = self.curves([level], tolerance, n_resamples=1, n_splits=1)
+        plain = plain.set_index(["source", "target"]).reindex(table.index)
+        table.insert(0, "minimum", plain["igap"])
+        table["guess"] = self.task.guess - level
+        for share, column in (("kept", "value"), ("kept_low", "high"), ("kept_high", "low")):
+            table[share] = 1 - table[column] / table["guess"]
+        return table.assign(checkpoints=plain["n_models"], seeds=plain["n_seeds"])
+
     def _inside(
         self, runs: Sequence[Run], levels: Sequence[float], tolerance: float
     ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
@@ -265,41 +329,6 @@ class Transfers:
         }
         seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
         return wrong.pop(runs[0].source), wrong, seeds
-
-    def directions(
-        self, level: float = 0.0, tolerance: float = FITTED, **options: int
-    ) -> pd.DataFrame:
-        """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
-
-        One row per ``model, task, source, target, algorithm``, source = target included:
-        ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
-        paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
-        ``level`` with its interval and the other columns of `curves`, 0 of a language with itself.
-        """
-        curves = self.curves([level], tolerance, **options)
-        rows = []
-        for names, runs in self._grouped():
-            source = runs[0].source
-            right = dict.fromkeys((*self._targets(runs[0]), source), np.nan)
-            if self.task.test:
-                for code in right:
-                    wrong = [self.wrong(run, "test", code, -1).mean() for run in runs]
-                    right[code] = np.mean([1 - share for share in wrong])
-            rows += [
-                {**names, "target": x, "accuracy": y, "transfer_gap": right[source] - y}
-                for x, y in right.items()
-            ]
-        table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
-        same = table["source"] == table["target"]
-        table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
-        return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
-
-    def igap_scores(self, tolerance: float = FITTED) -> pd.DataFrame:
-        """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
-        table = self.curves([0.0], tolerance, n_resamples=1, n_splits=1)
-        table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
-        table = table.assign(metric="IGAP", score=-table["igap"])
-        return table[["metric", "source", "target", "score"]]
 
     def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
         """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
@@ -385,3 +414,41 @@ def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Spar
     """
     others = tuple(f"train {code}" for code in task.languages if code != source)
     return sparing and replace(sparing, decides=f"train {source}", inside=others)
+
+
+def shared_subwords(
+    name: str,
+    task: TransferTask,
+    sources: Sequence[str] | None = None,
+    *,
+    max_length: int | None = None,
+) -> pd.DataFrame:
+    """How far the labels of a training set cross by the strings that translations share.
+
+    Nothing is learnt: a translated example gets the label of that training example of the source
+    language with which it has most subwords (of the model's tokenizer) in common: cosine of the
+    counts, the two texts of a pair counted apart; the first of several as near. Names, numbers and
+    signs alone do that much, so it is what a gap must be below to speak of more than that.
+
+    One row per ``source`` (None: all) and other ``target``: ``found``, the share of translations
+    whose nearest training example is their own; ``interlingual``, the share with a wrong label less
+    that of the training set itself (0 but where two examples have the same bag): Equation 4.
+    """
+    encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
+    for side in ("first",) if first.second is None else ("first", "second"):
+        texts = {code: getattr(part, side) for code, part in task.train.items()}
+        corpus = ParallelCorpus(side, texts, first.ids, ("",) * len(first), "", "")
+        bags.append(bag_of_subwords(encoder, corpus, max_length=max_length))
+    joined = {code: sparse.hstack([bag[code] for bag in bags]).tocsr() for code in task.train}
+    rows = []
+    for source, target in product(sources or joined, joined):
+        # the size of a translation moves no maximum; that of a training example does
+        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
+        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
+        found = (nearest == np.arange(len(first))).mean()
+        rows.append((source, target, found, (first.labels[nearest] != first.labels).mean()))
+    table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
+    at_home = table["source"] == table["target"]
+    wrong = table[at_home].set_index("source")["interlingual"]
+    table["interlingual"] -= table["source"].map(wrong)
+    return table[~at_home].reset_index(drop=True)

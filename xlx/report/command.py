@@ -1,4 +1,4 @@
-"""The command line: ``xlx report MODEL``, ``mexa``, ``mixing`` or ``doctor``.
+"""The command line: ``xlx report MODEL``, ``mexa``, ``igap``, ``mixing`` or ``doctor``.
 
     xlx report path/or/hub-name [ANOTHER ...] [--text FOLDER] [--languages de,en,ja] [--quick]
 
@@ -22,7 +22,14 @@ import pandas as pd
 import torch
 
 import xlx
-from xlx.report import coverage_command, doctor_command, inputs, mixing_command, options
+from xlx.report import (
+    coverage_command,
+    doctor_command,
+    igap_command,
+    inputs,
+    mixing_command,
+    options,
+)
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
 from xlx.report.options import listed
 from xlx.report.page import report_page
@@ -40,7 +47,8 @@ _OPTIONS = ("--text", "--languages", "--pivot", "--tasks", "--sentences", *optio
 #: What is left beside the page: folder, options and text in, the path of what was left out.
 Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
 #: The commands beside `report`, each a module.
-_COMMANDS = (coverage_command.add_mexa, doctor_command.add_doctor, mixing_command.add_mixing)
+_COMMANDS = (coverage_command.add_mexa, doctor_command.add_doctor, igap_command.add_igap,
+             mixing_command.add_mixing)  # fmt: skip
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:

@@ -114,6 +114,13 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
     return [_as_run(job, value) for job, value in zip(jobs, values, strict=True)]
 
 
+def unstored(jobs: Sequence[Job]) -> list[Job]:
+    """Those of the jobs whose runs are neither in the ledger nor in the cache."""
+    every = range(len(jobs))
+    kept = work.results(RUN, [run_about(x) for x in jobs], lambda _: (), uncomputable=every)
+    return [job for job, value in zip(jobs, kept, strict=True) if value is None]
+
+
 def tuned(job: Job) -> Tuned:
     """The model of a job after its last step: from the cache, or fine-tuned if need be."""
     model = Tuned.new(job.model, job.train, job.recipe, job.seed)

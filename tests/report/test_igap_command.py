@@ -1,0 +1,117 @@
+"""`xlx igap`: its rows against the library's, what is stored, what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from tests.igap.test_transfers import made
+from xlx.experiment.transfers import Transfers, TransferTask, shared_subwords
+from xlx.measures.igap import MEAN_TARGET
+from xlx.report import command, igap_command
+from xlx.subjects import finetuning
+
+CODES = ("en", "de", "ja")
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A tiny model, and a task of twelve sentences in place of the shipped one."""
+    parts = ({code: made(code, part, n) for code in CODES} for part, n in (("train", 12),
+                                                                        ("test", 8)))  # fmt: skip
+    task = TransferTask("made", *parts, {})
+    monkeypatch.setattr(igap_command, "labelled_task", lambda *_, **__: task)
+    return str(tiny.save(tmp_path / "tiny", "xlm-roberta"))
+
+
+def test_rows_are_those_of_the_library(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["igap", model, "--languages", "de,ja", "--epochs", "60", "--lr", "0.003",
+             "--seeds", "2", "--out", str(tmp_path / "out")]  # fmt: skip
+    assert command.main([*given, "--estimate"]) == 0
+    assert "computing 4 runs" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    asked = []
+    tune = finetuning.finetune_all
+    monkeypatch.setattr(finetuning, "finetune_all", lambda jobs: asked.append(jobs) or tune(jobs))
+    assert command.main(given) == 0
+    said = capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "out" / "igap.csv").set_index(["subject", "target"])
+    (jobs,) = asked
+    assert [(job.model == model, job.recipe.learning_rate) for job in jobs] == [
+        (True, 0.003), (True, 0.003), (False, 3e-4), (False, 3e-4),
+    ]  # fmt: skip
+    task = igap_command.labelled_task()
+    of = Transfers(task, tuple(tune(jobs[:2])))
+    own, gaps = rows.loc["tiny"], of.gap_table().loc["en"]
+    columns = ["value", "low", "high", "kept", "kept_low", "kept_high"]
+    targets = ["de", "ja", MEAN_TARGET]
+    np.testing.assert_allclose(own.loc[targets, igap_command._ENDS], gaps.loc[targets, columns],
+                               atol=1e-4)  # fmt: skip
+    for code in CODES:
+        right = [(run.predictions[f"test {code}"][-1] == task.test[code].labels).mean()
+                 for run in of.runs]  # fmt: skip
+        assert own.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
+    shared = shared_subwords(model, task, ["en"], max_length=128)["interlingual"]
+    assert rows.loc[("shared subwords", MEAN_TARGET), "igap"] == pytest.approx(
+        shared.mean(), abs=1e-4
+    )
+    assert rows.loc[("one label", MEAN_TARGET), ["igap", "kept", "accuracy"]].tolist() == [
+        0.5, 0, 0.5,
+    ]  # fmt: skip
+    page = (tmp_path / "out" / "igap.html").read_text(encoding="utf-8")
+    assert all(line in page for line in said.splitlines()[2:6])
+    assert command.main([*given, "--estimate"]) == 0
+    assert "nothing is computed" in capsys.readouterr().out
+
+
+def test_printed_rows_are_those_of_the_nearest_table(model: str) -> None:
+    for name, stem, guess in (("NLI", "table6_igap_xnli", 2 / 3), ("PI", "table7_igap_pawsx", 0.5)):
+        made_task = igap_command.labelled_task()
+        task = TransferTask(name, made_task.train, made_task.test, {})
+        rows = igap_command.beside(task, "en", model).set_index(["subject", "target"])
+        table = pd.read_csv(f"data/published/igap/{stem}.csv")
+        table = table[(table["model"] == "XLM-R") & (table["target_language"] == "avg")]
+        value = table.set_index("quantity")["value"] / 100
+        own = rows.loc[("printed, XLM-R", MEAN_TARGET)]
+        assert own["igap"] == pytest.approx(value["IGap"])
+        assert own["accuracy"] == pytest.approx(value["test_acc"])
+        assert own["kept"] == pytest.approx(1 - value["IGap"] / guess)
+
+
+def refused(given: list[str], capsys: pytest.CaptureFixture) -> str:
+    """What a command says on its way out, in a line."""
+    capsys.readouterr()
+    assert command.main(["igap", *given]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_what_does_not_learn_has_no_igap(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    given = [model, "--epochs", "1", "--lr", "1e-9", "--out", str(tmp_path / "out")]
+    said = refused(given, capsys)
+    assert "IGAP of tiny is not defined" in said
+    assert "more --epochs" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_is_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    encoder = str(tiny.save(tmp_path / "tiny", "xlm-roberta"))
+    decoder = str(tiny.save(tmp_path / "decoder", "llama"))
+    for given, says in (
+        ([decoder], "of the kind decoder, and only encoders are fine-tuned"),
+        (["no/such"], "no/such"),
+        ([encoder, "--task", "nagation"], "invalid choice: 'nagation'"),
+        ([encoder, "--task", "PI", "--languages", "de,sw"], "sw"),
+        ([encoder, "--task", "PI", "--languages", "en"], "name one to transfer to"),
+        ([encoder, "--seeds", "0"], "--seeds is 0"),
+        ([encoder, "--task", "PI", "--lr", "-1"], "learning_rate is -1.0"),
+    ):
+        assert says in refused(given, capsys)
