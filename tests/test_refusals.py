@@ -26,7 +26,7 @@ from xlx.measures import abx, mexa, statistics
 from xlx.measures.abx import sample_triplets
 from xlx.results import checks, paths
 from xlx.subjects import identity, jobs, loading, states
-from xlx.text import downstream, examples
+from xlx.text import downstream, examples, labelled, questions
 from xlx.text.files import TextError
 from xlx.text.labelled import load_labelled
 from xlx.text.parallel import CorpusWarning, ParallelCorpus, load
@@ -255,13 +255,39 @@ def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: P
         subject_scores([inside], corpus(), pooling="cls")
 
 
+def test_half_a_character_is_refused_with_its_place(folder: Path) -> None:
+    half, encoder, ids = ("fine", "b \ud83d"), loading.load(folder), ("1", "2")
+    says = r"position 1: '\\ud83d' is half a character; write the whole one"
+    whole = questions.Answer("fine", 0)
+    labels = np.array([0, 1]), ("x", "y"), ids
+    calls: dict[str, Call] = {
+        "sentences": lambda: states.embed(encoder, half),
+        "^made: de": lambda: ParallelCorpus("made", {"de": half}, ids, ids, "", ""),
+        "^a: first": lambda: examples.Examples("a", "de", half, None, *labels),
+        "^a: second": lambda: examples.Examples("a", "de", ids, half, *labels),
+        "^a: contexts": lambda: questions.Questions(
+            "a", "de", half, ids, ((whole,), (whole,)), ids
+        ),
+        "^a: answers": lambda: questions.Questions(
+            "a", "de", ids, ids, ((whole,), (questions.Answer("\ud83d", 0),)), ids
+        ),
+        "^a: sentences": lambda: labelled.Tagged("a", "de", (("x",), half), ids, ids),
+    }  # fmt: skip
+    for where, call in calls.items():
+        refused(call, f"{where}, {says}")
+    states.embed(encoder, ["\U0001f600", "fine"])  # both halves are a character
+
+
 def test_a_torn_tokenizer_and_shards_elsewhere_are_named(folder: Path, tmp_path: Path) -> None:
     torn = tmp_path / "torn"
     shutil.copytree(folder, torn)
     (torn / "tokenizer.json").write_text('{"version')
     refused(lambda: loading.load(torn), "^the tokenizer of '")
+    shutil.copytree(folder, tmp_path / "\udce9")  # as Latin-1 has é
+    refused(lambda: loading.load(tmp_path / "\udce9"), "a name that is not UTF-8")
     shutil.copytree(folder, tmp_path / "shards")
-    for held in ({"weight_map": {"a": "../torn/model.safetensors"}}, {}):
+    (tmp_path / "shards" / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    for held in ({"weight_map": {"a": "../outside.safetensors"}}, {}):
         index = tmp_path / "shards" / "model.safetensors.index.json"
         index.write_text(json.dumps(held))
         refused(lambda: loading.load(tmp_path / "shards"), "has no such file")

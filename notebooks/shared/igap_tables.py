@@ -117,6 +117,13 @@ def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
     return "\n".join([*lines, f"label: {part.classes[part.labels[position]]}"])
 
 
+#: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
+FROZEN_METRICS: dict[str, int] = {
+    "L2": -1, "dot": 1, "cosine": 1, "retrieval": 1, "LD": -1, "MD": 1, "MEXA": 1,
+    "bag of subwords": 1,
+}  # fmt: skip
+
+
 def frozen(
     name: str, corpus: ParallelCorpus, *, layer: int | None = None, max_length: int | None = None
 ) -> tuple[pd.DataFrame, int]:

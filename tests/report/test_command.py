@@ -195,6 +195,18 @@ def test_what_cannot_be_is_said_in_a_sentence(
     assert says in line
 
 
+def test_what_cannot_be_written_is_said_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(options, "tell_downloads", lambda *_: pytest.fail("began"))
+    for name in ("report", "mexa", "mixing"):
+        for out in (tmp_path / "file", tmp_path / "file" / "in"):
+            assert command.main([name, "mini-infoxlm", "--out", str(out)]) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.endswith(f"nothing can be written in {tmp_path / 'file'}: name a folder")
+
+
 def test_what_is_larger_than_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

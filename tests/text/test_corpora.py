@@ -305,6 +305,8 @@ FRENCH = "fra-x-bible-a"
         ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),
         ({"xx.": THREE}, ["is no text of a language"]),
         ({"x/a.csv": "en,de\n1\n"}, ["['1'] has not a cell for each of en, de"]),
+        ({"x/a.csv": "en,de,en\n1,2,3\n"}, ["a.csv: two columns are called 'en'; rename or"]),
+        ({"x/a.tsv": "en\tde\tde\n1\t2\t3\n"}, ["a.tsv: two columns are called 'de'; rename"]),
         ({"x/a.csv": "src,tgt\na,b\n"}, ["none of src, tgt names a language"]),
         ({"x/a.tmx": "<tmx><tu>"}, ["a.tmx is no table of text (no element found"]),
         ({"eng.txt": THREE}, ["are the same language"]),
@@ -321,7 +323,10 @@ FRENCH = "fra-x-bible-a"
         # lines with ids
         ({"en.txt": IDS, "de.txt": "a\teins\nzwei\n"}, ["de.txt, line 2: not an id, a tab and"]),
         ({"en.txt": IDS}, ["de.txt, line 1: not an id", "give all lines an id or none"]),
-        ({"en.txt": IDS, "de.txt": "a\tx\na\ty\n"}, ["line 2: the id a comes a second time"]),
+        (
+            {"en.txt": IDS, "de.txt": "a\tx\na\ty\n"},
+            ["line 2: the id a comes a second time; an id is what stands before"],
+        ),
         ({"en.txt": IDS, "de.txt": "x\te\n"}, ["no id", "2 files", "x in de.txt and a in en.txt"]),
         ({"en.txt": IDS, "de.txt": "a\t\nb\t \n"}, ["no id", "none in de.txt and a in en.txt"]),
         ({"en.txt": IDS, "de.txt": IDS, "segments.tsv": "id\n1\n"}, ["have ids", "remove one"]),

@@ -247,6 +247,7 @@ def test_a_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (CSV.replace("n\n", "score\n", 1), "line 1: two columns are called 'score'; rename"),
         (CSV.replace("language", "code"), "line 1: the header lacks language"),
         (CSV + "QA,m,tlhh,0.5,,\n", "line 5: 'tlhh' is no language tag"),
         (CSV + "QA,m,en,good,,\n", "line 5: score is 'good', which is no number"),

@@ -53,6 +53,11 @@ def test_a_tree_has_words_and_tokens() -> None:
     assert first.key == "annawohntimhaus"
 
 
+def test_a_comment_may_hold_a_tab() -> None:
+    (tree,) = read("# sent_id = x", "# text = Ja\tja", row(1, "Ja", "INTJ", 0, "root"))
+    assert (tree.id, tree.words) == ("x", ("Ja",))
+
+
 def test_names_of_ud_1_are_read_as_those_of_ud_2() -> None:
     (tree,) = read(
         row(1, "und", "CONJ", 2, "cc"),

@@ -105,7 +105,7 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
         notes += more
     named, beside = (", ".join(x.label for x in group) for group in (models, references))
     print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
-          f"languages, beside {beside or 'no other model'}")  # fmt: skip
+          f"languages, beside {beside or 'no other model'}; the text: {corpus.source}")  # fmt: skip
     print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
     print(estimate(models, references, corpus))
     if given.estimate:

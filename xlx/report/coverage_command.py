@@ -58,7 +58,7 @@ def report_coverage(given: argparse.Namespace) -> None:
     ]
     minutes = options.reading_seconds(model, corpus) / 60 * len(corpus) if any(missing) else 0
     print(f"{model.label}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
-          f"languages; its vector is {model.vector}")  # fmt: skip
+          f"languages ({corpus.source}); its vector is {model.vector}")  # fmt: skip
     print(f"computing {max(missing)} languages, raw and centred: about "
           f"{minutes * (sum(missing) + 2):.1f} minutes"
           if any(missing) else "all scores are stored: nothing is computed")  # fmt: skip

@@ -61,7 +61,8 @@ def _model_and_text(given: argparse.Namespace) -> Iterator[Check]:
     free = (folders.free_bytes(encoder.device) or np.nan) / 1e9
     yield True, f"memory: {needed:.2f} GB of weights in {encoder.precision}, {free:.1f} GB left"
     corpus, notes = inputs.reported_text(given.text, given.languages, seed=None)
-    yield True, f"text: {len(corpus)} sentences of {corpus.name}, {len(corpus.languages)} languages"
+    n, many = len(corpus), len(corpus.languages)
+    yield True, f"text: {n} sentences of {corpus.name}, {many} languages: {corpus.source}"
     yield from ((False, f"text: {note}") for note in notes)
     reader, shares = encoder.reader(model.pooling), {"tokens unknown": {}, "sentences cut": {}}
     for code, sentences in corpus.sentences.items():

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import hashlib
+import os
 import re
 import sys
 import time
@@ -120,6 +121,10 @@ def tried(given: argparse.Namespace, run: Callable[[argparse.Namespace], object]
     """Run a command as the options say; 0, 2 after a sentence of what is wrong, 130 if stopped."""
     name, names = f"xlx {given.command}", ("device", "device_map", "dtype", "token_budget")
     try:
+        if out := vars(given).get("out"):  # before hours are spent
+            there = next(path for path in (out, *out.resolve().parents) if path.exists())
+            if not there.is_dir() or not os.access(there, os.W_OK):
+                raise ValueError(f"--out {out}: nothing can be written in {there}: name a folder")
         with settings(**{x: vars(given)[x] for x in names if vars(given).get(x) is not None}):
             return int(run(given) or 0)
     except (ValueError, OSError, work.MissingResultError) as error:

@@ -1,8 +1,9 @@
 """What public functions refuse at the door: checks that several of them share, a sentence each."""
 
 import os
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from numbers import Real
@@ -32,6 +33,29 @@ def several(
 def _shown(value: Any) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole_characters(texts: Iterable[Any], where: str, kind: type[ValueError] = ValueError) -> None:
+    """Refuse texts, or rows of them, with half a character (a lone surrogate of UTF-16)."""
+    with suppress(TypeError, UnicodeEncodeError):
+        "".join(texts).encode()  # the quick way to find none
+        return
+    for position, row in enumerate(texts):
+        if half := next(filter(None, map(_HALF.search, _strings(row))), None):
+            what = f"{half[0]!r} is half a character; write the whole one"
+            raise kind(f"{where}, position {position}: {what}")
+
+
+def _strings(row: Any) -> Iterator[str]:
+    """The strings in a row that are not of ASCII alone."""
+    if isinstance(row, str) and not row.isascii():
+        yield row
+    elif isinstance(row, tuple | list):
+        for part in row:
+            yield from _strings(part)
 
 
 def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = False) -> list[int]:

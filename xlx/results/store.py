@@ -131,8 +131,8 @@ def write_whole(path: Path, content: bytes | bytearray) -> None:
     except OSError as error:
         said = (
             f"{len(content) / 2**20:.1f} MB could not be written to {path.parent} ("
-            f"{error.strerror or error}): make room, or set XLX_CACHE to a folder elsewhere; "
-            "nothing half-written was left"
+            f"{error.strerror or error}): make room, or choose a folder elsewhere (XLX_CACHE, "
+            "--out); nothing half-written was left"
         )
         raise StoreError(error.errno or errno.EIO, said) from None
 

@@ -196,6 +196,8 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             problem = f"needs a package that is not installed: {told}"
         elif "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet
             problem = "has weights of other sizes than its config.json asks for: take its own"
+        elif re.search("[\ud800-\udfff]", str(folder)):
+            problem = f"lies in {str(folder)!r}, a name that is not UTF-8: rename the folder"
         elif "tiktoken" in str(error):  # what transformers says where it cannot read sentencepiece
             problem = "needs the package protobuf to be read: `pip install protobuf`"
         else:  # safetensors and tokenizers raise bare exceptions of their own for torn files

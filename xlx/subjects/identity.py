@@ -395,6 +395,13 @@ def model_files(label: str, folder: Path) -> list[Path]:
     weights, words = weight_files(names), [name for name in names if WORDS.fullmatch(name)]
     inside = [path.parent.name for path in folder.glob("*_Transformer/config.json")]
     hint = f", but in {inside[0]}: give that folder" if inside else ""
+    for index in [folder / name for name in weights if name.endswith(".json")]:
+        shards = dict(read_json(index).get("weight_map") or {"": "none"})
+        if lost := sorted(set(shards.values()) - set(weights)):
+            raise ValueError(
+                f"{index} names the weights {lost[0]}, and the folder has no such file: fetch the "
+                "model again"
+            )
     needed = {
         f"model: no config.json (nor any step-<number> folder){hint}": "config.json" in names,
         "weights: no model.safetensors and no pytorch_model.bin": any(
@@ -406,13 +413,6 @@ def model_files(label: str, folder: Path) -> list[Path]:
     }
     if lacks := [what for what, there in needed.items() if not there]:
         raise ModelNotFoundError(f"{folder} holds no {lacks[0]}")
-    for index in [folder / name for name in weights if name.endswith(".json")]:
-        shards = dict(read_json(index).get("weight_map") or {"": "none"})
-        if lost := sorted(set(shards.values()) - set(weights)):
-            raise ValueError(
-                f"{index} names the weights {lost[0]}, and the folder has no such file: fetch the "
-                "model again"
-            )
     return [folder / name for name in ("config.json", *weights, *words)]
 
 

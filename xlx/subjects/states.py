@@ -126,12 +126,13 @@ def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
 
 
 def check_strings(texts: Sequence[str], what: str) -> None:
-    """Refuse what is no list of strings."""
+    """Refuse what is no list of strings, of whole characters."""
     if isinstance(texts, str):
         raise ValueError(f"{what}: a single string was given where a list of sentences is due")
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"{what}, position {position}: {text!r} is no string")
+    checks.whole_characters(texts, what)
 
 
 def check_vocabulary(

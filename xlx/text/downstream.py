@@ -23,7 +23,7 @@ import pandas as pd
 from babel import Locale
 
 from xlx.results import checks, paths
-from xlx.text.files import TextError
+from xlx.text.files import TextError, check_header
 from xlx.text.languages import LANGUAGES, RENAMED, kind_of_language, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
@@ -137,6 +137,7 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             rows = [(f"{file}, line {reader.line_num}", cells) for cells in reader if cells]
     except (OSError, ValueError, csv.Error) as error:
         raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
+    check_header(header, f"{file}, line 1")
     if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
         raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
     for where, cells in rows:

@@ -42,6 +42,8 @@ class Rows:
         if len(set(sizes.values())) > 1:
             numbers = ", ".join(f"{name} ({size})" for name, size in sizes.items())
             raise TextError(f"{self.name}: unequal numbers of {numbers}")
+        for name, row in given.items():
+            checks.whole_characters(() if row is None else row, f"{self.name}: {name}", TextError)
 
     def __len__(self) -> int:
         return len(self.ids)

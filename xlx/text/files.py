@@ -14,6 +14,7 @@ import lzma
 import re
 import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ _LF, _CR = "\u2424", "\u240d"
 #: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
 _BLANK = "\u115f\u1160\u3164\uffa0\u2800"
 _NOT_LETTERS = re.compile(r"[\W_]+")
+_PACKING = re.compile(r"\.(gz|bz2|xz)$")
 _BZ2, _XZ, _GZ = b"BZh", b"\xfd7zXZ\x00", b"\x1f\x8b"
 #: Of TMX: the language of a text, and what in a text stands for codes of its layout.
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -58,6 +60,11 @@ def single_file(files: Sequence[Path], what: str) -> Path:
         some = ", ".join(map(str, files))
         raise TextError(f"There are several files with {what} ({some}); give one as path=.")
     return files[0]
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the extension of its packing: "en.txt.gz" gives "en.txt"."""
+    return _PACKING.sub("", name)
 
 
 def unpacked(data: bytes, where: str) -> bytes:
@@ -102,9 +109,21 @@ def tsv(data: bytes, where: str) -> pd.DataFrame:
     return pd.DataFrame(rows[1:], columns=header, dtype=object)
 
 
+def check_header(names: Iterable[str], where: str) -> None:
+    """Refuse a table with two columns of one name, of which the wrong one might be read."""
+    if twice := [str(name) for name, n in Counter(names).items() if n > 1]:
+        raise TextError(f"{where}: two columns are called {twice[0]!r}; rename or remove one.")
+
+
 def table_of(file: Path) -> pd.DataFrame:
     """A table of text: CSV, TSV, parquet (with columns of objects), TMX (a row a unit)."""
-    data, where = unpacked(file.read_bytes(), str(file)), str(file)
+    table = _read_table(unpacked(file.read_bytes(), str(file)), file)
+    check_header(table.columns, str(file))
+    return table
+
+
+def _read_table(data: bytes, file: Path) -> pd.DataFrame:
+    where = str(file)
     try:
         if ".parquet" in file.suffixes:
             table = pd.read_parquet(io.BytesIO(data))
@@ -169,7 +188,8 @@ def by_id(lines: Iterable[tuple[int, str, str]], where: str) -> dict[str, str]:
     sentences: dict[str, str] = {}
     for number, key, sentence in lines:
         if key in sentences:
-            raise TextError(f"{where}, line {number}: the id {key} comes a second time.")
+            what = f"the id {key} comes a second time; an id is what stands before the first tab"
+            raise TextError(f"{where}, line {number}: {what}.")
         sentences[key] = sentence
     return {key: sentence for key, sentence in sentences.items() if visible(sentence)}
 

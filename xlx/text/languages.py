@@ -48,6 +48,13 @@ _TWO_I = {"tr", "az"}
 _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}
 
 
+#: Names with the language at one end (Moses, OPUS, WMT, NTREX), and what may differ beside it.
+_TAG = r"(?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)"
+_AT_AN_END = (rf"(?P<stem>.+?)[._-]{_TAG}", rf"(?P<stem>.+?)[._-]{_TAG}\.\w+",
+          rf"{_TAG}[._](?P<stem>.+)")  # fmt: skip
+_ROLE = re.compile(r"[._-](src|ref|source|reference|target|trg|tgt)([._-]?[A-Z0-9])?(?=[._-]|$)")
+
+
 @dataclass(frozen=True)
 class Language:
     """One language of Table 2 and its names in the parallel corpora.
@@ -228,6 +235,37 @@ def parse_tag(tag: str) -> str:
     if private or language in _NO_LANGUAGE or main.to_tag() != rebuilt or not parsed.is_valid():
         raise problem
     return rebuilt.replace("-", "_")
+
+
+def is_tag(name: str) -> bool:
+    """Whether a name is a language tag as `parse_tag` reads them."""
+    try:
+        return bool(parse_tag(name))
+    except TextError:
+        return False
+
+
+def means_language(name: str) -> bool:
+    """Whether a part of a name means a language: a code alone may be anything (url, src)."""
+    known = name != "src" and kind_of_language(name)[1] != "?"
+    return is_tag(name) and ("_" in parse_tag(name) or known)
+
+
+def last_tag(name: str) -> str | None:
+    """What may be a tag at the end of a name: "text_en" gives "en"."""
+    match = re.fullmatch(_AT_AN_END[0], name)
+    return match and match["tag"]
+
+
+def tags_at_an_end(names: Sequence[str]) -> dict[str, str]:
+    """By name, the tag at an end of two names or more that are alike otherwise; {} of others."""
+    for pattern in _AT_AN_END if len(names) > 1 else ():
+        found = [re.fullmatch(pattern, name) for name in names]
+        if all(found) and len({_ROLE.sub("", match["stem"]) for match in found}) == 1:
+            tags = {name: match["tag"] for name, match in zip(names, found, strict=True)}
+            if len({parse_tag(x) for x in tags.values() if means_language(x)}) == len(tags):
+                return tags
+    return {}
 
 
 def base_code(tag: str) -> str:

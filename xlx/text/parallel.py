@@ -30,7 +30,16 @@ import pandas as pd
 from xlx.results import checks, paths, progress
 from xlx.text import files
 from xlx.text.files import TextError, decode
-from xlx.text.languages import LANGUAGES, RENAMED, base_code, kind_of_language, parse_tag
+from xlx.text.languages import (
+    LANGUAGES,
+    RENAMED,
+    base_code,
+    is_tag,
+    last_tag,
+    means_language,
+    parse_tag,
+    tags_at_an_end,
+)
 
 #: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
 _SOME_LETTERS = re.compile(r"(?:[\W_]*[^\W_]){3}")
@@ -287,13 +296,7 @@ def keys_of(
 _SEGMENTS = "segments.tsv"
 _BESIDE = ("readme", "license", "licence", "notice")
 _PACKED = re.compile(r".*\.(zst|zip|rar|7z|tgz|tar(\.\w+)?)")
-_UNPACKED = re.compile(r"\.(gz|bz2|xz)$")
 _TABLES = re.compile(r"(.+)\.(tmx|csv|tsv|parquet)(\.(gz|bz2|xz))?")
-#: Names with the language at one end (Moses, OPUS, WMT, NTREX), and what may differ beside it.
-_TAG = r"(?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)"
-_NAMES = (rf"(?P<stem>.+?)[._-]{_TAG}", rf"(?P<stem>.+?)[._-]{_TAG}\.\w+",
-          rf"{_TAG}[._](?P<stem>.+)")  # fmt: skip
-_ROLE = re.compile(r"[._-](src|ref|source|reference|target|trg|tgt)([._-]?[A-Z0-9])?(?=[._-]|$)")
 #: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
 _TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
 #: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
@@ -365,8 +368,7 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
     ids = own.astype(str) if named else numbers  # else the column is Indonesian, or has gaps
     columns: dict[str, dict[str, str]] = {}
     for name in (x for x in table if not (x == "id" and named)):
-        match = re.fullmatch(_NAMES[0], str(name))
-        tags = [x for x in (str(name), match and match["tag"]) if x and _known(x)]
+        tags = [x for x in (str(name), last_tag(str(name))) if x and means_language(x)]
         cells = {key: x for key, x in zip(ids, table[name], strict=True) if isinstance(x, str)}
         if tags and any(map(_SOME_LETTERS.match, cells.values())):
             columns[tags[0]] = {key: x for key, x in cells.items() if files.visible(x)}
@@ -375,21 +377,9 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
     return columns, f"a column a language of {parts[0].name}"
 
 
-def _known(tag: str) -> bool:
-    """Whether a name of a column means a language: a code alone may be anything (url, src)."""
-    try:
-        return "_" in parse_tag(tag) or (tag != "src" and kind_of_language(tag)[1] != "?")
-    except TextError:
-        return False
-
-
 def _is_tag(file: Path) -> bool:
     """Whether a file is called as a language, beside its extension."""
-    stem = Path(_UNPACKED.sub("", file.name)).stem
-    try:
-        return bool(parse_tag(stem))
-    except TextError:
-        return False
+    return is_tag(Path(files.unpacked_name(file.name)).stem)
 
 
 def _beside_left_out(folder: Path) -> list[Path]:
@@ -399,20 +389,6 @@ def _beside_left_out(folder: Path) -> list[Path]:
         if not file.is_dir() and not file.name.startswith(".") and file.name != _SEGMENTS
         and file.name.lower().split(".")[0] not in _BESIDE
     ]  # fmt: skip
-
-
-def _tags_of(named: Sequence[Path]) -> dict[str, str]:
-    """By name, the tag at an end of names that are alike otherwise; {} of others."""
-    if all(map(_is_tag, named)) or len(named) < 2:
-        return {}
-    for pattern in _NAMES:
-        found = [re.fullmatch(pattern, _UNPACKED.sub("", file.name)) for file in named]
-        if all(found) and len({_ROLE.sub("", match["stem"]) for match in found}) == 1:
-            tags = {file.name: match["tag"] for file, match in zip(named, found, strict=True)}
-            known = {_canonical(tag) for tag in tags.values() if _known(tag)}
-            if len(known) == len(tags):
-                return tags
-    return {}
 
 
 def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -431,13 +407,16 @@ def _files(folder: Path) -> dict[str, Path]:
     """The files of a folder that hold the text of a language, by language tag."""
     by_tag: dict[str, Path] = {}
     of_code: dict[str, Path] = {}
-    ends = _tags_of(named := _beside_left_out(folder))
+    named = _beside_left_out(folder)
+    alike = not all(map(_is_tag, named))
+    ends = tags_at_an_end([files.unpacked_name(file.name) for file in named]) if alike else {}
     for file in named:
         name = file.name
         checks.regular(file, TextError)
         if _PACKED.fullmatch(name):
             raise TextError(f"{folder}: {name} is packed; unpack it first.")
-        tag = code = ends.get(name) or Path(_UNPACKED.sub("", name)).stem
+        plain = files.unpacked_name(name)
+        tag = code = ends.get(plain) or Path(plain).stem
         if translation := _TRANSLATION.fullmatch(name):
             code = translation["code"]
             tag = "_".join([code, *_script(file)])
@@ -459,7 +438,7 @@ def _files(folder: Path) -> dict[str, Path]:
     for file in others:
         layouts = {bool(_TRANSLATION.fullmatch(x.name)) for x in (first, file)}
         # en, en.txt and en.txt.gz are read alike
-        extensions = {Path(_UNPACKED.sub("", x.name)).suffix or ".txt" for x in (first, file)}
+        extensions = {Path(files.unpacked_name(x.name)).suffix or ".txt" for x in (first, file)}
         if len(layouts) > 1 or (len(extensions) > 1 and not ends):
             what = f"two {'layouts' if len(layouts) > 1 else 'extensions'}"
             raise TextError(
@@ -547,6 +526,7 @@ class ParallelCorpus:
             if len(row) != len(self.ids):
                 sizes = f"{what} has {len(row)} entries and ids {len(self.ids)}"
                 raise TextError(f"{self.name}: {sizes}; a corpus has one for each position.")
+            checks.whole_characters(row, f"{self.name}: {what}", TextError)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Questions about paragraphs: XQuAD, TyDi QA, SQuAD; shipped, or local copies in SQuAD's JSON."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from xlx.results import checks
 from xlx.text import files
 from xlx.text.examples import Rows, common, digest, shortest
 from xlx.text.files import TextError
@@ -201,9 +201,7 @@ def read_squad(
     seen: dict[str, str] = {}
     rows: list[tuple[str, str, tuple[Answer, ...], str]] = []
     for place, context, question, given, key in _entries(whole, where):
-        lone = re.search("[\ud800-\udfff]", "".join([context, question, *(x.text for x in given)]))
-        if lone:
-            raise TextError(f"{place}: {lone[0]!r} is half a character; write the whole one")
+        checks.whole_characters([context, question, *given], f"{place}, its texts", TextError)
         if prefix is not None:
             key = f"{prefix}:{len(seen) + 1}"
         if key in seen:

@@ -23,7 +23,7 @@ UPOS: tuple[str, ...] = (
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 #: The id of a range of words, or of an empty node.
 _NO_WORD = re.compile("([0-9]{1,9})([-.])([0-9]{1,9})")
-_COMMENT = re.compile("#[^\t]*$")
+_COMMENT = re.compile(r"#[^\t]*$|#\s*\w+ = ")  # "#" may be a word, before a tab
 
 
 class Word(NamedTuple):
