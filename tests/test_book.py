@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 import yaml
 
-from notebooks.book import staging
+from notebooks.book import functions, staging
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -93,6 +93,7 @@ def test_answers_are_those_of_the_chapters() -> None:
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to read the book in")
 def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> None:
     names = ["index.html", "answers.html", "glossary.html", "gallery.html", "functions.html"]
+    names += ["functions-measures.html", "xlx/measures/igap.py.html"]
     names += [f"notebooks/{path.stem}.html" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
     names += [f"notebooks/course/{path.stem}.html" for path in NOTEBOOKS.glob("course/*.ipynb")]
     (site / "frames.html").write_text(FRAMES.replace("PAGES", str(names)), encoding="utf-8")
@@ -117,6 +118,35 @@ def test_terms_lead_to_the_glossary_once_and_code_stays(site: Path) -> None:
     assert staging.explained("LD", places, used, chapter) == "LD"
     shown = (site / "notebooks" / "abx-2-dynamics.html").read_text(encoding="utf-8")
     assert f"glossary.html#{places['LD']}" in shown
+
+
+def test_every_place_of_a_paper_leads_to_its_function(site: Path) -> None:
+    rows = (site / "functions.html").read_text(encoding="utf-8").split("<tr")
+    page = (site / "functions-measures.html").read_text(encoding="utf-8")
+    cited = [f for x in functions.modules("measures") for f in functions.defined(x).values()]
+    for function in (f for f in cited if f.cited):
+        assert function.paper, f"say of which paper {function.name} cites {function.cited}"
+        (row,) = [x for x in rows if f'href="{function.place}"' in x]
+        assert f"<td><p>{', '.join(function.cited)}</p></td>" in row
+        assert f'id="{function.place.partition("#")[2]}"' in page
+        source = function.path.relative_to(ROOT).as_posix()
+        assert f'href="{source}.html#line-{function.line}"' in page
+        _, _, line = (
+            (site / f"{source}.html").read_text("utf-8").partition(f'id="line-{function.line}"')
+        )
+        assert f">{function.name.rpartition('.')[2]}<" in line.partition('id="line-')[0]
+    papers = {f.paper for f in cited if f.cited}
+    assert {"ABX", "MEXA", "IGAP", "within/across", "X-Probe"} <= papers
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_formula_is_followed_by_its_function(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for text in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
+        for said in text.split("$$")[2::2]:
+            found = staging.FUNCTION.search(said)
+            assert found, f"{path.stem}: no link to a function after a formula: {said[:80]}"
+            assert found[2] in functions.defined((path.parent / found[3]).resolve())
 
 
 def test_what_publishes_and_starts_the_book_names_what_there_is() -> None:

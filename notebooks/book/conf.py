@@ -17,6 +17,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "use_download_button": False,
 }
+html_extra_path = ["_code"]
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_static"]
@@ -25,6 +26,10 @@ html_math_renderer = "mathml"
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
+# Pages that Sphinx has not made, or a place in one: the address stands as it is.
+myst_url_schemes = {
+    **dict.fromkeys(("http", "https", "mailto")), "code": {"url": "{{path}}#{{fragment}}"},
+}  # fmt: skip
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}
 nb_merge_streams = True

@@ -5,7 +5,6 @@ comes along, with what that links to: another page, a picture, a table; a module
 page that shows it. Notebooks come with the outputs that are stored in them.
 """
 
-import ast
 import json
 import os
 import re
@@ -16,14 +15,19 @@ from pathlib import Path
 
 from PIL import Image
 
+from notebooks.book import functions
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 BOOK = NOTEBOOKS / "book"
+#: A function by its name, linked to its module.
+FUNCTION = re.compile(r"(\[`([\w.]+)`\]\()([^)\s#]+\.py)\)")
 LINK = re.compile(r"(\]\(|\]: )([^)\s#]+)(#[^)\s]*)?")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 EXERCISES = re.compile(r"^(?:##? Exercises?|\*\*Exercises?[.*])", re.MULTILINE)
 #: Pages that stand at the top of the book; their links are as from there.
 TOP = ("index", "glossary")
+#: The folder of pages that show a module, which Sphinx copies into the book as they are.
+CODE = Path("_code")
 #: Where the page of `notebooks.book.explorer` lies in the book, if `make explorer` has made it.
 EXPLORER = "_static/explorer.html"
 #: Terms that are plain words as well, so that a chapter's first use is often no term.
@@ -34,11 +38,6 @@ KEPT = re.compile(
     r"(`[^`]*`|\$[^$]*\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^[#|][^\n]*$|^Paper: [^\n]*$|```.*?```)",
     re.MULTILINE | re.DOTALL,
 )
-#: Folders of the package whose functions have a page, and what they are for.
-ROOMS = {
-    "measures": "The formulas", "experiment": "Scores and grids", "subjects": "Models",
-    "text": "Text", "plots": "Figures",
-}  # fmt: skip
 
 
 def glossary() -> tuple[str, dict[str, str]]:
@@ -81,7 +80,7 @@ class Pages:
     def take(self, path: Path) -> Path:
         """Bring a file of the repository along, if it is not there; where its page is."""
         inside = path.relative_to(ROOT)
-        page = inside.with_suffix(".py.md") if path.suffix == ".py" else inside
+        page = CODE / f"{inside}.html" if path.suffix == ".py" else inside
         if page in self.there:
             return page
         self.there.add(page)
@@ -105,16 +104,21 @@ class Pages:
             head = "" if text.startswith("# ") else f"# {path.parent.name}\n\n"
             target.write_text(f"---\norphan: true\n---\n\n{head}{text}", encoding="utf-8")
         elif path.suffix == ".py":
-            shutil.copy(path, target.with_suffix(""))
-            text = f"---\norphan: true\n---\n\n# `{inside}`\n\n"
-            text += f"```{{literalinclude}} {path.name}\n:language: python\n```\n"
-            target.write_text(text, encoding="utf-8")
+            target.write_text(functions.source_page(path), encoding="utf-8")
         else:
             shutil.copy(path, target)
         return page
 
     def linked(self, text: str, path: Path) -> str:
         """A text whose links into the repository lead to pages of the book."""
+
+        def function(link: re.Match) -> str:
+            target = (path.parent / link[3]).resolve()
+            if not target.is_file() or link[2] not in functions.defined(target):
+                return link[0]
+            self.take(target)
+            to = ROOT / functions.address(target, link[2])
+            return f"{link[1]}code:{os.path.relpath(to, path.parent)})"
 
         def place(link: re.Match) -> str:
             start, to, anchor = link[1], link[2], link[3] or ""
@@ -128,10 +132,13 @@ class Pages:
             anchor = anchor if target.suffix in (".md", ".ipynb") else ""
             top = target.parent == BOOK and target.stem in TOP
             taken = Path(target.name) if top else self.take(target)
+            if target.suffix == ".py":
+                page = os.path.relpath(f"{target}.html", path.parent)
+                return f"{start}code:{page}#line-1"
             page = os.path.relpath(ROOT / taken, path.parent)
             return f"{start}{page}{anchor}"
 
-        return LINK.sub(place, text)
+        return LINK.sub(place, FUNCTION.sub(function, text))
 
     def write(self, name: str, text: str) -> None:
         """Write a page that is made here, at the top of the book."""
@@ -200,28 +207,6 @@ def exercises() -> Iterator[str]:
                 yield f"## [{path.stem}](notebooks/{path.name})\n\n{text.strip()}\n"
 
 
-def functions() -> Iterator[str]:
-    """What the package offers, a room a part: signatures and docstrings, linked to the source."""
-    yield "# Functions\n\nWhat the package `xlx` offers, from its docstrings.\n"
-    for room, title in ROOMS.items():
-        yield f"## {title}: `xlx.{room}`\n"
-        for path in sorted((ROOT / "xlx" / room).glob("[a-z]*.py")):
-            yield f"### [`xlx.{room}.{path.stem}`](xlx/{room}/{path.name})\n"
-            yield from _signatures(ast.parse(path.read_text(encoding="utf-8")))
-
-
-def _signatures(module: ast.Module) -> Iterator[str]:
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            told = ast.get_docstring(node) or ""
-            if isinstance(node, ast.FunctionDef):
-                gives = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-                head = f"{node.name}({ast.unparse(node.args)}){gives}"
-            else:
-                head = f"class {node.name}"
-            yield f"```python\n{head}\n```\n\n```text\n{told}\n```\n"
-
-
 def with_explorer(text: str, explorer: Path) -> str:
     """A text, without the lines that lead to the explorer where there is none."""
     lines = text.splitlines(keepends=True)
@@ -233,8 +218,10 @@ def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> No
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pages = Pages(folder)
-    for made in (answers, gallery, exercises, functions):
+    for made in (answers, gallery, exercises, functions.functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))
+    for room in functions.ROOMS:
+        pages.write(f"functions-{room}.md", "\n".join(functions.room_page(room)))
     chapters = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("course/*.ipynb")]
     for path in sorted([*BOOK.glob("*.md"), *chapters]):
         if path.stem in TOP:

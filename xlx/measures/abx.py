@@ -44,7 +44,7 @@ def sample_triplets(
     n_triplets: int,
     seed: int | np.random.Generator,
 ) -> Triplets:
-    """Draw LD or MD triplets for a language pair, half of them in each direction.
+    """Draw LD or MD triplets for a pair, half in each direction (Algorithms 1 and 2).
 
     Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
     ValueError for another task, one language twice, fewer than two positions.
@@ -411,7 +411,7 @@ def exact(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> PairScores:
-    """LD, MD and retrieval, or other measures, of all language pairs from all triplets.
+    """LD, MD (section 3), retrieval or other measures of all language pairs, of all triplets.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
     single layer (dense or sparse); sentences aligned. Without ``layers`` all, the embedding layer

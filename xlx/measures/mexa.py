@@ -52,7 +52,7 @@ class PivotScores:
 
     @property
     def mu(self) -> np.ndarray:
-        """The MEXA score, ``(n_layers, n_languages)`` in [0, 1]; NaN where it is not defined."""
+        """The score μ (section 3), ``(n_layers, n_languages)`` in [0, 1]; NaN: not defined."""
         return np.where(
             (self.only_rival == UNDEFINED).all(axis=-1), np.nan, self.hits.mean(axis=-1)
         )
@@ -123,7 +123,7 @@ def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndar
 def scores(
     states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
 ) -> PivotScores:
-    """Hits of all languages against the pivot, at all layers (the embedding layer 0 included).
+    """Hits of all languages against the pivot (section 3), at all layers (embeddings: 0).
 
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
     another element of its row or column, but for the rounding of float64, is a miss, as the

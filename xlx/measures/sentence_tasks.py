@@ -239,7 +239,7 @@ def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
 
 
 def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
-    """Two neighbours that differ change places."""
+    """Two neighbours that differ change places: bigram shift (section 4)."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
         tree, tokens, end = pool.trees[at], pool.tokens[at], _end(pool.trees[at])
@@ -284,7 +284,7 @@ def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] |
 
 
 def coordination_inversions(pool: Pool, rules: Rules) -> Changer:
-    """The clauses change places around the conjunction."""
+    """The clauses change places around the conjunction: CoordInv (section 4)."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
         places = clauses(pool.trees[at], own_subjects=rules.own_subjects)
@@ -322,7 +322,7 @@ class Bigrams:
 
 
 def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
-    """A word gives place to one of the same tag that is as frequent beside its neighbours."""
+    """A word gives place to one of its tag, as frequent beside its neighbours (section 4)."""
     bigrams = bigrams or Bigrams(pool.tokens)
 
     def tags_of(tree: Tree) -> list[str]:
@@ -462,7 +462,7 @@ def build(
     seed: int = 0,
     rules: Rules | None = None,
 ) -> ProbingTask:
-    """One of `PROBING_TASKS`, of parsed sentences of one language.
+    """One of `PROBING_TASKS` (section 4), of parsed sentences of one language.
 
     ``sizes`` are sentences of train, validation and test, in which every class comes equally often
     (within each bin of lengths in TreeDepth): of 100 and six classes, 16 times. No two examples
