@@ -55,7 +55,7 @@ def test_rows_are_those_of_the_library(
         right = [(run.predictions[f"test {code}"][-1] == task.test[code].labels).mean()
                  for run in of.runs]  # fmt: skip
         assert own.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
-    shared = shared_subwords(model, task, ["en"], max_length=128)["interlingual"]
+    shared = shared_subwords(model, task, ["en"])["interlingual"]
     assert rows.loc[("shared subwords", MEAN_TARGET), "igap"] == pytest.approx(
         shared.mean(), abs=1e-4
     )

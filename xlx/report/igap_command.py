@@ -41,6 +41,8 @@ from xlx.text.parallel import ParallelCorpus
 _OPTIONS = ("--languages", "--device", "--token-budget", "--estimate", "--out")
 #: Hidden units from which a network is wide, and how an untrained one learns whatever its width.
 _WIDE_FROM, _UNTRAINED_RATE = 256, 3e-4
+#: Positions that 128 subwords need; RoBERTa and its kin count from 2 on.
+_POSITIONS = 130
 BEFORE, STRINGS, ONE_LABEL = "before training", "shared subwords", "one label"
 #: Task → the printed table that is nearest, and what a guess loses there.
 _PRINTED = {"PI": ("table7", 1 / 2)}
@@ -83,8 +85,10 @@ def planned(model: ReportedModel, given: argparse.Namespace) -> tuple[TransferTa
     task = labelled_task(given.task, checks.several(named, "languages", once=True), **how)
     if len(named) < 2:
         raise ValueError(f"--languages has no other than {given.source}: name one to transfer to")
-    width = loading.configuration(model.name).get_text_config().hidden_size
-    own = replace(usual, **(WIDE if width >= _WIDE_FROM else NARROW))
+    config = loading.configuration(model.name).get_text_config()
+    own = replace(usual, **(WIDE if config.hidden_size >= _WIDE_FROM else NARROW))
+    if getattr(config, "max_position_embeddings", _POSITIONS) < _POSITIONS:
+        own = replace(own, max_length=None)  # what the model takes
     before = before_training(str(model.name))
     twin = replace(own, **({"learning_rate": _UNTRAINED_RATE} | untrained))
     changed = {"epochs": given.epochs} if given.epochs is not None else {}
@@ -125,9 +129,11 @@ def subject_rows(of: Transfers, subject: str) -> pd.DataFrame:
     return table.reset_index().assign(subject=subject, training=lowest)
 
 
-def beside(task: TransferTask, source: str, name: str) -> pd.DataFrame:
+def beside(
+    task: TransferTask, source: str, name: str, max_length: int | None = None
+) -> pd.DataFrame:
     """Rows as `subject_rows` of what knows no language, and of the printed table's models."""
-    shared = shared_subwords(name, task, [source], max_length=128).set_index("target")
+    shared = shared_subwords(name, task, [source], max_length=max_length).set_index("target")
     lost = {STRINGS: shared["interlingual"], ONE_LABEL: pd.Series(task.one_label, shared.index)}
     tables = []
     for subject, igap in lost.items():
@@ -177,7 +183,8 @@ def report_igap(given: argparse.Namespace) -> None:
             f"the training set and more, above {100 * TOLERANCE:g} %: take more --epochs or "
             "another --lr"
         )
-    rows = pd.concat([own, before, beside(task, given.source, given.model)], ignore_index=True)
+    others = beside(task, given.source, given.model, jobs[0].recipe.max_length)
+    rows = pd.concat([own, before, others], ignore_index=True)
     lines, means = igap_headline(rows, ours), means_of(rows, given.source)
     folder = options.output_folder(given, label)
     store.write_whole(folder / "igap.csv", rows.round(4).to_csv(index=False).encode())
