@@ -143,15 +143,16 @@ def sentences(text: str) -> list[str]:
     return [one for line in lines for one in re.split(r"(?<=[.!?])[*_)]*\s+", line)]
 
 
-def reading_load(path: Path) -> dict[str, int]:
+def reading_load(path: Path) -> dict[str, float]:
     """How much a notebook gives to read, of what is stored in it.
 
     ``words``, ``tables`` and ``figures`` outside folded cells, ``all words``, sentences ``above 40
-    words``, and how many times it says ``In short``. Read are its Markdown cells and what cells
-    show as Markdown. Folded is what is between <details> and </details>, and all that a code cell
-    tagged ``hide-output`` shows.
+    words``, ``words a sentence`` in the mean, and how often it says ``In short``. Read are its
+    Markdown cells and what cells show as Markdown. Folded is what is between <details> and
+    </details>, and all that a code cell tagged ``hide-output`` shows.
     """
     load = dict.fromkeys(("words", "all words", "tables", "figures", "above 40 words", "short"), 0)
+    lengths: list[int] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         shown = [output.get("data", {}) for output in cell.get("outputs", [])]
         texts = ["".join(data["text/markdown"]) for data in shown if "text/markdown" in data]
@@ -161,16 +162,15 @@ def reading_load(path: Path) -> dict[str, int]:
         open_texts = [] if hidden else [FOLDED.sub("", text) for text in texts]
         load["words"] += sum(map(words, open_texts))
         load["all words"] += sum(map(words, texts))
-        load["above 40 words"] += sum(
-            len(WORD.findall(one)) > 40 for text in texts for one in sentences(text)
-        )
+        lengths += [len(WORD.findall(one)) for text in texts for one in sentences(text)]
         said = [*texts, *("".join(x.get("text", "")) for x in cell.get("outputs", []))]
         load["short"] += sum("In short" in text for text in said)
         if not hidden:
             load["tables"] += sum("text/html" in data for data in shown)
             load["tables"] += sum(len(re.findall(r"^\|[\s:|-]+\|$", x, re.M)) for x in open_texts)
             load["figures"] += sum("image/png" in data for data in shown)
-    return load
+    load["above 40 words"] = sum(n > 40 for n in lengths)
+    return load | {"words a sentence": round(sum(lengths) / max(1, len(lengths)), 1)}
 
 
 # --- what is reached ------------------------------------------------------------------------------

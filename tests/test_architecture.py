@@ -336,7 +336,7 @@ SIZES = {
     "code of xlx, notebooks' modules and data": (26_919, 19_500),
     "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (26_521, 22_000),
+    "lines of tests": (26_525, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

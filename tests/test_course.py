@@ -223,6 +223,7 @@ def test_a_page_is_in_order(path: Path) -> None:
     assert not MACHINE.search(re.sub(r'"image/png": "[^"]*"', "", path.read_text("utf-8")))
     load = reading_load(path)
     assert (load["all words"] <= 1_200, load["above 40 words"]) == (True, 0)
+    assert load["words a sentence"] <= 20
     kinds = [cell.metadata.slideshow.slide_type for cell in notebook.cells]
     assert set(kinds) <= {"slide", "skip"}
     assert kinds[0] == "slide"
