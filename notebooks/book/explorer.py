@@ -3,26 +3,27 @@
     python -m notebooks.book.explorer build/explorer.html
 
 The ledger alone decides what is in it: where it lacks a combination, the page cannot choose it.
-Scores are whole thousandths; plotly.js is part of the page, which asks no other host.
 """
 
-import base64
-import json
 import sys
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
-import plotly
-
-from xlx.experiment.abx_scores import MATCHED, before_training, history
-from xlx.experiment.averages import average
+from xlx.experiment.abx_scores import before_training, history
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
+from xlx.report.explorer import (
+    SHOWN_MEASURES,
+    SHOWN_SPACES,
+    Scores,
+    explorer_page,
+    listed_text,
+    packed_scores,
+    pivot_rows,
+    score_rows,
+)
 from xlx.results.settings import settings
 from xlx.results.store import write_whole
 from xlx.results.work import MissingResultError
@@ -36,26 +37,8 @@ MODELS = (
     "mini-llama-en80", "mini-llama-en95", "mini-llama-bi2", "mini-llama-bi20",
 )  # fmt: skip
 DECODERS = ("gemma", "mini-llama")
-SPACES = {"raw": "as they are", "centred": "without the mean of each language"}
-#: What one score of a pair says.
-MEASURES = {
-    "LD": "A sentence is nearer to another of its own language than to that one's translation: "
-    "languages are told apart. Half is chance.",
-    "MD": "A sentence is nearer to its translation than to another sentence of that language: "
-    "meanings are told apart. Half is chance.",
-    MATCHED: "MD, where the other sentence is as long as the translation, within a tenth. "
-    "Half is chance.",
-    "retrieval": "The nearest sentence of the other language is the translation. Chance is one in "
-    "as many as there are sentences.",
-    "MEXA": "Two translations are nearer to each other than to any other sentence of the two "
-    "languages. Both directions count at once, so each pair has one number.",
-}
 #: Languages of the pairs in MEXA's text that WMT24++ has not, as in `mexa-1-alignment`.
 MORE = ("af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo", "zu")
-#: No score, as whole thousandths.
-NOTHING = -32768
-#: Rows of layers; a row: the score of each pair, then their mean, and its low and high end.
-Scores = np.ndarray
 
 
 class Text(ParallelCorpus):
@@ -101,13 +84,7 @@ def pair_scores(
             return {}
         parts = [pair_scores(subject, text, [name], space) for name in measures]
         return {name: scores for part in parts for name, scores in part.items()}
-    rows = {}
-    for of in found:
-        for name in measures:
-            mean = average(of, name, by=["layer"])
-            pairs = of.scores.scores[name].mean(axis=2)
-            rows[name] = np.column_stack([pairs, mean.score, *mean.interval()])
-    return rows
+    return {name: score_rows(of, name) for of in found for name in measures}
 
 
 def english_scores(
@@ -120,12 +97,7 @@ def english_scores(
         ).values()
     except MissingResultError:
         return None
-    at = {pair: i for i, pair in enumerate(combinations(text.languages, 2))}
-    rows = np.full((len(of.scores.layers), len(at) + 3), np.nan)
-    for code, mu in zip(of.scores.languages, of.scores.mu.T, strict=True):
-        rows[:, at.get((code, pivot), at.get((pivot, code)))] = mu
-    rows[:, len(at)] = of.scores.mu.mean(axis=1)
-    return rows
+    return pivot_rows(of.scores, text.languages)
 
 
 def entries(
@@ -137,8 +109,9 @@ def entries(
             decoder = number and model.startswith(DECODERS)
             pooling = "weighted_mean" if decoder else "mean"
             for who, subject in subjects(model, pooling):
-                for space in SPACES:
-                    scores = pair_scores(subject, text, [*MEASURES][number and 4 :][:4], space)
+                measures = [*SHOWN_MEASURES][number and 4 :][:4]
+                for space in SHOWN_SPACES:
+                    scores = pair_scores(subject, text, measures, space)
                     if number and not scores:
                         english = english_scores(subject, text, pooling, space)
                         scores = {} if english is None else {"MEXA": english}
@@ -146,48 +119,23 @@ def entries(
                         yield f"{number}|{model}|{measure}|{space}|{who}", rows
 
 
-def packed(models: Sequence[str] = MODELS) -> dict[str, object]:
-    """What the page holds: names, and all scores as one array, ``int16``, deflated, in base64.
-
-    ``entries``: key → the place of its first row in the array, and the number of its layers.
-    """
-    corpora, blocks, places, at = texts(), [], {}, 0
-    known: dict[bytes, list[int]] = {}
+def packed_ledger(models: Sequence[str] = MODELS) -> dict[str, object]:
+    """What the page holds of the ledger; ValueError where it has nothing of these models."""
+    names, corpora, listed = languages.LANGUAGES, texts(), []
+    for title, text in corpora.items():
+        known = [names[x].name if x in names else parallel.tags("flores200-100")[x]
+                 for x in text.languages]  # fmt: skip
+        listed.append(listed_text(text, title) | {"names": known})
     with settings(policy="only"):
-        for key, rows in entries(models, [*corpora.values()]):
-            block = np.nan_to_num(np.rint(1000 * rows), nan=NOTHING).astype("<i2")
-            content = block.tobytes()
-            if content not in known:  # step 0 of a series is its untrained twin
-                known[content] = [at, len(block)]
-                blocks.append(content)
-                at += block.size
-            places[key] = known[content]
-    if not places:
+        data = packed_scores(entries(models, [*corpora.values()]), texts=listed, models=models)
+    if not data["entries"]:
         raise ValueError("the ledger (data/results) has no scores of these models: restore it")
-    names = languages.LANGUAGES
-    return {
-        "texts": [
-            {"title": title, "codes": text.languages, "names": [
-                names[x].name if x in names else parallel.tags("flores200-100")[x]
-                for x in text.languages
-            ], "n": len(text)}
-            for title, text in corpora.items()
-        ],
-        "models": models, "spaces": SPACES,
-        "measures": MEASURES,
-        "nothing": NOTHING, "entries": places,
-        "scores": base64.b64encode(zlib.compress(b"".join(blocks), 9)).decode(),
-    }  # fmt: skip
+    return data
 
 
 def write(path: Path, models: Sequence[str] = MODELS) -> None:
-    """Write the page: the template beside this module with plotly.js and the data put in."""
-    page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    library = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    data = json.dumps(packed(models), ensure_ascii=False, separators=(",", ":"))
-    page = page.replace("/* DATA */", data.replace("</", "<\\/"))
-    page = page.replace("/* PLOTLY */", library.read_text(encoding="utf-8"))
-    write_whole(path, page.encode())
+    """Write the page."""
+    write_whole(path, explorer_page(packed_ledger(models)).encode())
 
 
 if __name__ == "__main__":

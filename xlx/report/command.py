@@ -30,11 +30,18 @@ from xlx.report import (
     mixing_command,
     options,
 )
+from xlx.report.explorer import explored
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
 from xlx.report.options import listed
 from xlx.report.page import report_page
 from xlx.report.sentences import answers_of, undefined_layers
-from xlx.report.tables import FEW_LABELS, ProbeSizes, report_tables, scores_of_tasks
+from xlx.report.tables import (
+    FEW_LABELS,
+    ProbeSizes,
+    measured_models,
+    report_tables,
+    scores_of_tasks,
+)
 from xlx.results import checks, store
 from xlx.results.settings import current
 from xlx.subjects import folders, loading
@@ -115,10 +122,9 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
         print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
 
     probes = (FEW_LABELS if given.quick else ProbeSizes()) if given.probe else None
-    tables = report_tables(
-        models, corpus, pivot=pivot, references=references, tasks=tasks, probes=probes, tell=tell,
-        untrained=given.reference != ["none"],
-    )  # fmt: skip
+    of_models = measured_models(models, corpus, references, pivot=pivot, tasks=tasks, probes=probes,
+                                untrained=given.reference != ["none"])  # fmt: skip
+    tables = report_tables(of_models, tell)
     notes += undefined_layers(tables)
     about = {
         "models": {
@@ -136,7 +142,8 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
         "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
     }  # fmt: skip
     folder = options.output_folder(given, "+".join(about["models"]))
-    tell(write_report(folder, tables, about, notes))
+    tell("explorer: all pairs and layers")
+    tell(write_report(folder, tables, about, notes, explored(of_models)))
     if given.notebook and leave and (left := leave(folder, given, corpus)):
         tell(left)
 
@@ -170,7 +177,7 @@ def estimate(
 
 def write_report(
     folder: Path, tables: dict[str, pd.DataFrame], about: dict[str, object],
-    notes: Sequence[str] = (),
+    notes: Sequence[str] = (), explorer: str = "",
 ) -> Path:  # fmt: skip
     """Write page, tables and ``report.json``; returns the page's path.
 
@@ -183,7 +190,7 @@ def write_report(
         written[f"tables/{name}.csv"] = table.to_csv(index=False).encode()
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
     written["report.json"] = json.dumps(said, ensure_ascii=False, indent=1).encode()
-    written["report.html"] = report_page(tables, answers, about, notes).encode()
+    written["report.html"] = report_page(tables, answers, about, notes, explorer).encode()
     for name, content in written.items():
         store.write_whole(folder / name, content)
     return folder / "report.html"

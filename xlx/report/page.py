@@ -35,10 +35,12 @@ th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: rig
 _REPORT = Template("""<p>$about</p>
 <p><strong>$headline</strong></p>
 <nav aria-label="Parts"><a href="#answers">Answers</a> · <a href="#figures">Figures</a> ·
-<a href="#tables">Tables</a> · <a href="#reading">How to read it</a></nav>
+<a href="#tables">Tables</a> · <a href="#explorer">Explorer</a> ·
+<a href="#reading">How to read it</a></nav>
 <h2 id="answers">Answers</h2>$answers
 <h2 id="figures">Figures</h2>$figures
 <h2 id="tables">Tables</h2>$tables
+<h2 id="explorer">Explorer</h2>$explorer
 <h2 id="reading">How to read it</h2>
 <p>LD (language discrimination): how often a sentence is nearer to another one of its language than
 to that one's translation; MD (meaning discrimination): to its translation than to another sentence
@@ -83,9 +85,12 @@ def shown_figure(figure: Figure, said: str = "", link: str = "") -> Html:
 
 def report_page(
     tables: Tables, answers: Sequence[Finding], about: Mapping[str, object],
-    notes: Sequence[str] = (),
+    notes: Sequence[str] = (), explorer: str = "",
 ) -> str:  # fmt: skip
-    """The whole page, as HTML; ``about`` as `command.report_on` has it, ``notes`` are sentences."""
+    """The whole page, as HTML; ``about`` as `command.report_on` has it, ``notes`` are sentences.
+
+    ``explorer``: a part of the page that is HTML already, or why there is none.
+    """
     models = list(map(str, about["models"]))
     quick = " (quick: few sentences, wide intervals)" if about["quick"] else ""
     said = (
@@ -100,6 +105,7 @@ def report_page(
         about=escape(said), headline="<br>".join(map(escape, headlines(tables, answers))),
         answers="\n".join([*_answered(answers, models), beware]),
         figures="\n".join(_drawn(tables, answers)),
+        explorer=explorer if isinstance(explorer, Html) else f"<p>{escape(explorer)}</p>",
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
     )  # fmt: skip
     return framed(f"{title} across languages", Html(body))

@@ -120,27 +120,33 @@ def subject(model: ReportedModel, name: Name | None = None) -> Subject:
     return Subject(name or model.name, {"pooling": model.pooling, **options})
 
 
+def measured_models(
+    models: Sequence[ReportedModel], corpus: ParallelCorpus,
+    references: Sequence[ReportedModel] = (), **options: object,
+) -> list[Measured]:  # fmt: skip
+    """Each of the models, compared with all others and the references; options: `Measured`."""
+    others = {x.label: [y for y in (*models, *references) if y is not x] for x in models}
+    return [Measured(x, corpus, others=others[x.label], **options) for x in models]
+
+
 def report_tables(
-    models: Sequence[ReportedModel], corpus: ParallelCorpus, *,
-    references: Sequence[ReportedModel] = (), tell: Callable[[str], object] = lambda text: None,
-    **options: object,
-) -> dict[str, pd.DataFrame]:  # fmt: skip
-    """All tables by the names of `TABLES`; ``tell`` is called before each, options: `Measured`."""
+    of_models: Sequence[Measured], tell: Callable[[str], object] = lambda text: None
+) -> dict[str, pd.DataFrame]:
+    """All tables by the names of `TABLES`; ``tell`` is called before each."""
     parts: dict[str, list[pd.DataFrame]] = {}
-    for model in models:
-        others = [other for other in (*models, *references) if other is not model]
-        measured = Measured(model, corpus, others=others, **options)
+    for measured in of_models:
+        label = measured.model.label
         asked = dict.fromkeys(("task_fits", "task_points"), measured.tasks)
         asked["probes"] = measured.probes
         for name, (heading, rows) in TABLES.items():
             if asked.get(name, "always") is None:
                 continue
-            tell(f"{model.label}: {heading}")
+            tell(f"{label}: {heading}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", checks.TextWarning)  # `reading` has by how much
                 table = rows(measured)
             columns = ["model", *table.columns.drop("model", errors="ignore")]
-            parts.setdefault(name, []).append(table.assign(model=model.label)[columns])
+            parts.setdefault(name, []).append(table.assign(model=label)[columns])
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
 
 
@@ -177,19 +183,19 @@ def _numbers(mean: Average) -> dict[str, np.ndarray]:
     return dict(zip(("difference", "low", "high"), (mean.score, *mean.interval()), strict=True))
 
 
-def reference_rows(measured: Measured) -> pd.DataFrame:
-    """Each score at the chosen layer less that of a reference at its own, with intervals."""
+def compared(measured: Measured) -> dict[str, Subject]:
+    """What a model is compared with, by label: its untrained twin, no model, and other models."""
     model = measured.model
     name = model.name.name if isinstance(model.name, loading.Encoder) else model.name
     twin = {UNTRAINED: subject(model, before_training(name))} if measured.untrained else {}
-    references = (
-        twin
-        | {
-            scoring.BAG: BagOfSubwords(model.name, {"max_length": None}),
-            scoring.LENGTH_ALONE: Length(),
-        }
-        | {other.label: subject(other) for other in measured.others}
-    )
+    bag = BagOfSubwords(model.name, {"max_length": None})
+    others = {other.label: subject(other) for other in measured.others}
+    return twin | {scoring.BAG: bag, scoring.LENGTH_ALONE: Length()} | others
+
+
+def reference_rows(measured: Measured) -> pd.DataFrame:
+    """Each score at the chosen layer less that of a reference at its own, with intervals."""
+    references = compared(measured)
     rows, scores = [], measured.scores([*references.values()])
     for label, reference in zip(references, scores, strict=True):
         layer = best_layer(reference)
