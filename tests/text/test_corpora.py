@@ -304,7 +304,7 @@ FRENCH = "fra-x-bible-a"
         # names of files
         ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),
         ({"xx.": THREE}, ["is no text of a language"]),
-        ({"x/a.csv": "en,de\n1\n"}, ["['1'] has not a cell for each of en, de"]),
+        ({"x/a.csv": "en,de\n1\n"}, ["row 1: 1 cells under a header of 2"]),
         ({"x/a.csv": "en,de,en\n1,2,3\n"}, ["a.csv: two columns are called 'en'; rename or"]),
         ({"x/a.tsv": "en\tde\tde\n1\t2\t3\n"}, ["a.tsv: two columns are called 'de'; rename"]),
         ({"x/a.csv": "src,tgt\na,b\n"}, ["none of src, tgt names a language"]),

@@ -422,7 +422,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
         if isinstance(content := json.loads(path.read_text(encoding="utf-8")), kind):
             return content
         error = f"a {type(content).__name__}"
-    except ValueError as torn:
+    except (ValueError, RecursionError) as torn:
         error = torn
     what = "object" if kind is dict else "list"
     raise ValueError(f"{path} is no JSON {what} ({error}): fetch the model again")

@@ -203,6 +203,9 @@ def modules_of(folder: Path) -> tuple[Path, list[dict[str, Any]]]:
     for root in (folder, folder.parent):
         file = root / "modules.json"
         modules = read_json(file, list) if file.is_file() else []
+        paths = [x.get("path", "") if isinstance(x, dict) else None for x in modules]
+        if not all(isinstance(path, str) and len(path) < 200 for path in paths):
+            raise ValueError(f"{file} names a module without a path: fetch the model again")
         if modules and (root == folder or modules[0].get("path") == folder.name):
             return root, modules
     return folder, []
@@ -222,7 +225,7 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         return OwnVector(whole=False, **_pooling(said), problem=_strange("Pooling", said))
     problems, parts, heads = [], {}, []
     for place, module in enumerate([*modules, *[{}] * (len(modules) < 2)]):
-        name, path = str(module.get("type")), module.get("path", "")
+        name, path = str(module.get("type"))[:80], module.get("path", "")
         kind = name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
         order = {0: ("Transformer",), 1: ("Pooling",)}.get(place, ("Dense", "Normalize"))
         if kind not in order or path != Path(path).name:
@@ -255,7 +258,7 @@ def _strange(kind: str, said: dict[str, Any]) -> str | None:
     known = _SAID[kind]
     for key, value in said.items():
         if value and (key not in known or (known[key] is not None and value not in known[key])):
-            return f"{key} = {value!r} of {kind}"
+            return f"{key[:80]} = {value!r:.80} of {kind}"
     if kind == "Dense" and _activation(said) is None:
         return f"the activation {said['activation_function']} of Dense"
     unknown = {*_pooling(said)["poolings"]} - {ours for _, ours in _POOLED.values()}
@@ -266,7 +269,7 @@ def _pooling(said: dict[str, Any]) -> dict[str, Any]:
     """The poolings that a module names, and whether the prompt is pooled."""
     flags = [word for flag, (word, _) in _POOLED.items() if said.get(f"pooling_mode_{flag}")]
     modes = said.get("pooling_mode", flags or "mean")
-    modes = [modes] if isinstance(modes, str) else modes
+    modes = map(str, modes if isinstance(modes, list) else [modes])
     ours = dict(_POOLED.values())
     pooled = tuple(ours.get(mode, mode) for mode in modes)
     return {"poolings": pooled, "pools_prompt": said.get("include_prompt", True)}
@@ -279,9 +282,10 @@ def _prompt(root: Path) -> tuple[str, str, str | None]:
     prompts, name = said.get("prompts") or {}, said.get("default_prompt_name")
     kind = said.get("model_type", "SentenceTransformer")
     problem = f"model_type = {kind!r}" if kind != "SentenceTransformer" else None
-    if name is not None and name not in prompts:
-        problem = f"the prompt {name!r}, which has no text"
-    return prompts.get(name) or "", said.get("similarity_fn_name") or "cosine", problem
+    text = prompts.get(name) if isinstance(prompts, dict) and isinstance(name, str) else None
+    if name is not None and not isinstance(text, str):
+        problem = f"the prompt {name!r:.80}, which has no text"
+    return text or "", said.get("similarity_fn_name") or "cosine", problem
 
 
 def _decoded(folder: Path) -> str | None:

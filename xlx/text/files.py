@@ -140,13 +140,15 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
         text, parted = "\n".join([header, *lines]), max(",;", key=header.count)
         names, *rows = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
         rows = [row for row in rows if row]
-        if odd := [row for row in rows if len(row) != len(names)]:
-            raise TextError(f"{where}: {odd[0]} has not a cell for each of {', '.join(names)}.")
+        for number, row in enumerate(rows, 1):
+            if (n := len(row)) != len(names):
+                raise TextError(f"{where}, row {number}: {n} cells under a header of {len(names)}.")
         return pd.DataFrame(rows, columns=names, dtype=object)
     except TextError:
         raise
-    except (ValueError, OSError, csv.Error, ElementTree.ParseError) as error:
-        raise TextError(f"{where} is no table of text ({error}).") from None
+    except Exception as error:  # of torn files: whatever pyarrow and expat raise
+        told = str(error).strip().replace("\n", " ") or type(error).__name__
+        raise TextError(f"{where} is no table of text ({told}).") from None
 
 
 def _segment(element: ElementTree.Element | None) -> str:

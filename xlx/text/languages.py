@@ -215,7 +215,7 @@ def parse_tag(tag: str) -> str:
     checks.tag(tag, TextError)
     tag = _GLOTTOCODES.get(tag[-8:], tag)
     problem = TextError(
-        f"{tag!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "
+        f"{tag[:80]!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "
         "if wanted, such as en, eng_Latn or pt_BR."
     )
     # BCP 47 has private-use, variant and extension parts too: no corpus names a file with them.
