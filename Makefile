@@ -144,7 +144,7 @@ build/explorer.html: notebooks/book/explorer.py xlx/report/explorer.py xlx/repor
 	@$(OFFLINE) $(BIN)/python -m notebooks.book.explorer $@
 
 # Fetches nothing and runs nothing; its status is 1 where something is missing.
-plan: $(READY) | $(TOOLS) ## runs, predictions, hours, memory of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]
+plan: $(READY) | $(TOOLS) ## runs, predictions, hours, weights of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]
 	@$(OFFLINE) $(BIN)/python -m notebooks.run.plan $(if $(ONLY),$(CHOSEN)) --profile $(PROFILE) $(addprefix --rate ,$(RATE))
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]

@@ -18,10 +18,11 @@ from xlx.results import checks, paths
 sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
 
 from family.pretraining_text import held_out_ids, read_source
-from shared import pair_regressions
+from shared import pair_regressions, regressions
 from shared.abx_figures import language_courses
 from shared.abx_tables import at_last
 from shared.pair_regressions import LD_AND_MD, Reading, by_model, instead, turned
+from shared.regressions import Regression, regression
 from xlx.experiment.abx_scores import (
     MATCHED,
     CheckpointScores,
@@ -38,8 +39,7 @@ from xlx.experiment.probing import (
     probed_languages,
 )
 from xlx.experiment.scoring import subject_scores
-from xlx.measures import probes, regressions, statistics
-from xlx.measures.regressions import Regression, regression
+from xlx.measures import probes, statistics
 from xlx.plots.panels import framed_handle, number, parts, rows_of, scale_about
 from xlx.plots.style import ABOUT, styled
 from xlx.subjects.identity import Name, twin_parts

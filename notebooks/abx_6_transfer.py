@@ -28,7 +28,7 @@ sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt 
 
 import run_units
 
-from shared import pair_regressions
+from shared import pair_regressions, regressions
 from shared.abx_figures import chance_line
 from shared.abx_tables import PAIR, rowed
 from shared.pair_regressions import (
@@ -43,7 +43,7 @@ from shared.pair_regressions import (
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
-from xlx.measures import regressions, statistics
+from xlx.measures import statistics
 from xlx.measures.abx import average_layers
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about

@@ -4,7 +4,7 @@ A world gives the sentences of `planted_text` vectors in which languages, or tra
 and different in one known way. What a measure scores there is known, and so is what it is blind to.
 
 In minimal pairs X is a sentence, A its translation, B what A became when two of its words changed
-places (`xlx.text.minimal_pairs`): of the same words and length as A, so no bag tells them apart.
+places (`shared.minimal_pairs`): of the same words and length as A, so no bag tells them apart.
 """
 
 import unicodedata
@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.linalg import hadamard
 
 from shared.abx_figures import LAYER, with_lines
+from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes, masks_of
 from xlx.experiment.averages import Average, averaged_scores
@@ -45,7 +46,6 @@ from xlx.subjects import loading
 from xlx.subjects.identity import Name
 from xlx.text import labelled
 from xlx.text.languages import LANGUAGES
-from xlx.text.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.text.parallel import ParallelCorpus, documents
 
 Vectors = dict[str, np.ndarray]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.igap_tables import other_sources
+from shared import ranking
 from shared.shown import in_points
 from xlx.experiment.transfers import Transfers
 from xlx.measures import igap, statistics
@@ -33,7 +33,7 @@ def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
 
 
 def igap_scores(of: Transfers, tolerance: float) -> pd.DataFrame:
-    """IGAP at training error 0 as a predictor, for `igap.rank_directions`: high is good."""
+    """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
     table = of.curves([0.0], tolerance, n_resamples=1, n_splits=1)
     table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
     table = table.assign(metric="IGAP", score=-table["igap"])
@@ -76,7 +76,7 @@ def without_fine_tuning(
 
 
 def rank_metrics(
-    golds: Mapping[tuple[str, str], igap.Gold], predicted: Mapping[str, pd.DataFrame]
+    golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
     """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
 
@@ -85,7 +85,7 @@ def rank_metrics(
     """
     tables = []
     for (model, name), gold in golds.items():
-        metrics = pd.concat([predicted[model], other_sources(gold.table)])
+        metrics = pd.concat([predicted[model], ranking.other_sources(gold.table)])
         known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
         kept = gold.table["source"].isin(known)
         if not kept.any():
@@ -94,7 +94,7 @@ def rank_metrics(
                 "has no IGAP: raise the tolerance, the epochs or the learning rate"
             )
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
-        ranked = igap.rank_directions(table, metrics, resamples=resamples)
+        ranked = ranking.rank_directions(table, metrics, resamples=resamples)
         permuted = permuted_languages(table, metrics).drop(columns="accuracy")
         tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
     return pd.concat(tables, ignore_index=True)
@@ -111,7 +111,7 @@ def permuted_languages(
     sources) is taken again. All permutations where there are no more than ``n_permutations`` (7
     languages have 5,040), else so many drawn by ``seed``.
 
-    ``gold`` and ``predictors`` as in `igap.rank_directions`. One row a ``metric``: ``accuracy``;
+    ``gold`` and ``predictors`` as in `ranking.rank_directions`. One row a ``metric``: ``accuracy``;
     ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies; ``p_value``, the
     share of permutations, the observed order among them, with an accuracy as high (one-sided);
     ``n_permutations``.
@@ -154,7 +154,7 @@ def permuted_languages(
     return pd.DataFrame(rows, columns=columns)
 
 
-def order_reliability(gold: igap.Gold) -> pd.Series:
+def order_reliability(gold: ranking.Gold) -> pd.Series:
     """How good a metric can be, the gold order being known from n examples only: mean over sources.
 
     ``halves``: the mean accuracy of the order on one half of the examples for that on the other

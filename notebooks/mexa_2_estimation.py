@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
+from shared import regressions
 from shared.abx_tables import PAIR
 from shared.mexa_tables import (
     control_scores,
@@ -24,7 +25,7 @@ from shared.mexa_tables import (
 from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
 from xlx.experiment.scoring import subject_scores, told
-from xlx.measures import regressions, statistics
+from xlx.measures import statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import across, order, parts
 from xlx.plots.primitives import curves, lanes, scatter

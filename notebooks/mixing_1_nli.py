@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
+from shared import regressions
 from shared.claims import one_sign
 from shared.mexa_tables import load_text
 from shared.mixing_tables import sign_told
 from shared.pair_regressions import held_out
 from shared.shown import as_points, in_points
 from xlx.experiment.scoring import subject_scores
-from xlx.measures import mixing, regressions
+from xlx.measures import mixing
 from xlx.plots.panels import rows_of
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
@@ -114,6 +115,18 @@ def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
     ])  # fmt: skip
 
 
+def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """Values of examples ``(..., n)`` whose mean is the ratio of two sums, with its error.
+
+    The linear approximation (delta method): their resampled mean has the variance of the ratio.
+    NaN where the sum of the ``wholes`` is 0.
+    """
+    size = wholes.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = parts.mean(axis=-1, keepdims=True) / size
+        return ratio + (parts - ratio * wholes) / size
+
+
 def at_equal_overlap(
     values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray, **options: int
 ) -> pd.DataFrame:
@@ -137,7 +150,7 @@ def at_equal_overlap(
             sums = [
                 np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))
             ]
-            means[kind] = mixing.ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
+            means[kind] = ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
             whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
             means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
         means["drop"] = means["within"] - means["across"]

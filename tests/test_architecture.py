@@ -34,7 +34,6 @@ NUMERIC = (
     "measures.mexa",
     "measures.mixing",
     "measures.probes",
-    "measures.regressions",
     "measures.statistics",
 )
 LOADS_OR_TRAINS = (
@@ -331,12 +330,12 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 #: What may grow no more: each number is what there is, and goes down with it. The second is the
 #: gate that it shall reach.
 SIZES = {
-    "lines of xlx": (18_101, 14_000),
-    "modules of xlx": (71, 90),
-    "code of xlx, notebooks' modules and data": (26_919, 19_500),
-    "per cent of xlx's code that one notebook reaches": (2, 10),
+    "lines of xlx": (17_713, 14_000),
+    "modules of xlx": (69, 90),
+    "code of xlx, notebooks' modules and data": (26_897, 19_500),
+    "per cent of xlx's code that one notebook reaches": (1, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (26_525, 22_000),
+    "lines of tests": (26_521, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

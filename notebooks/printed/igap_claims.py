@@ -11,8 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from printed.evaluator import Paper
-from shared.igap_tables import other_sources
-from xlx.measures import igap
+from shared import ranking
 from xlx.measures.igap import MEAN_TARGET
 from xlx.results import paths
 
@@ -100,7 +99,7 @@ class IgapTables(Paper):
         """How well the other sources' mean orders the targets of each source by Figure 6."""
         gold = self.transfer_gaps.query("source != target").reset_index(drop=True)
         gold = gold.assign(score=-gold["transfer_gap"])[["source", "target", "score"]]
-        ranked = igap.rank_directions(gold, other_sources(gold))
+        ranked = ranking.rank_directions(gold, ranking.other_sources(gold))
         accuracy = 100 * ranked.set_index("source")["accuracy"]
         least = accuracy.drop(MEAN_TARGET)
         return pd.Series({"mean": accuracy[MEAN_TARGET], f"least ({least.idxmin()})": least.min()})

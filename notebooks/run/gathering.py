@@ -11,7 +11,7 @@ import argparse
 import importlib
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ import pandas as pd
 
 from notebooks.run import journals
 from xlx.results import ledger, paths, work
-from xlx.results.ledger import Cache, Ledger
+from xlx.results.ledger import Cache, Entry, Ledger
 
 #: What an asker is called that is a unit of long runs, and the folder of what they alone ask for.
 RUN, RUN_LENS = "run:", "public"
@@ -168,11 +168,32 @@ def write_results(
         }
         entries.append(replace(entry, notebooks=tuple(askers), made=made))
     lens_of = {entry.identity: _lens(entry.notebooks[0]) for entry in entries}
-    files = ledger.write_ledger(root, entries, lens_of)
+    files = write_ledger(root, entries, lens_of)
     overview = by_kind(Ledger(root).overview(), files)
     root.mkdir(parents=True, exist_ok=True)
     (root / "README.md").write_text(_readme(overview), encoding="utf-8")
     return overview
+
+
+def write_ledger(
+    root: Path, entries: Iterable[ledger.Entry], lens_of: Mapping[str, str]
+) -> list[Path]:
+    """Write a ledger of these entries and no others; the files, sorted. What is the same stays.
+
+    ``lens_of`` gives the folder of an identity.
+    """
+    groups: dict[Path, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.identity):
+        path = root / lens_of[entry.identity] / f"{entry.kind}.parquet"
+        groups.setdefault(path, []).append(entry)
+    for path, group in groups.items():
+        table = ledger.to_arrow(group)
+        before = ledger.read_entries(path)
+        if before is None or not before.equals(table):
+            ledger.write_entries(path, table)
+    for old in set(root.glob("*/*.parquet")) - set(groups):
+        old.unlink()
+    return sorted(groups)
 
 
 def _lens(asker: str) -> str:

@@ -15,8 +15,7 @@ in a run's windows) and at most (all are). Estimated are
 * operations: two for each token and weight of the layers, and those of attention; a step takes
   three times as many as asking (xTune six). Embeddings, heads, the optimiser and tokenising are
   left out;
-* hours: operations by the rate of one layer of the model's size, forwards and backwards, measured
-  here in `PROBE` seconds or so; or by ``--rate``, that of another machine, in TFLOP/s.
+* hours: operations by ``--rate``, of the machine, in TFLOP/s.
 
 A data set that is not here has the size that it is published with (`SIZES`), and the text of its
 shipped part, repeated. A model that is not here is as large as its makers say (`PRINTED_SIZES`).
@@ -26,7 +25,6 @@ import argparse
 import ast
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,7 +34,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 
 from notebooks.run import profiles
 from xlx.experiment import grids
@@ -70,8 +67,8 @@ TUNING = (
     *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-qa", "mixing-4-controls"),
     "mixing-6-pairs",
 )
-#: Examples of a set whose tokens are counted; seconds that the probe of a layer takes.
-SAMPLE, PROBE = 512, 1.0
+#: Examples of a set whose tokens are counted; TFLOP/s of a card of 2020 in TF32.
+SAMPLE, RATE = 512, 15
 
 
 # --- what is declared -----------------------------------------------------------------------------
@@ -126,13 +123,12 @@ def instead(changes: Mapping[Callable, Callable]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A set that a run is asked: how many examples, the tokens of one, how often, where kept."""
+    """A set that a run is asked: how many examples, the tokens of one, how often."""
 
     n: int
     tokens: float
     least: int
     most: int
-    kept: int  #: bytes of a prediction
 
 
 @dataclass(frozen=True)
@@ -209,8 +205,8 @@ class Declared:
             if new and ("weights", *learnt) not in self._known:
                 self._add(job, weights=True)
             tokens = float(np.mean([self._tokens(job, x)[1] for x in first.values()]))
-            asked = Asked(new * n, tokens, 1, 1, _bytes(job) + 8)  # and its score
-            self.runs.append(Fine(self.notebook, job.model, job.recipe, (asked,)))
+            asked = (Asked(new * n, tokens, 1, 1),)
+            self.runs.append(Fine(self.notebook, job.model, job.recipe, asked))
         return []
 
     def _loaded(self, load: Callable, *about: Any, **options: Any) -> Any:
@@ -239,7 +235,7 @@ class Declared:
             least = len(steps) if sparing and name == sparing.decides else whole
             near = sparing and sparing.windows and name in sparing.inside
             most = len(steps) if near else least
-            asked.append(Asked(len(part), self._tokens(job, part)[1], least, most, _bytes(job)))
+            asked.append(Asked(len(part), self._tokens(job, part)[1], least, most))
         run = Fine(self.notebook, job.model, recipe, tuple(asked), examples, tokens, weights)
         self.runs.append(run)
 
@@ -432,53 +428,18 @@ def size_of(model: str) -> Size:
     return Size(config.num_hidden_layers, width, heads, inner or 4 * width, rows)
 
 
-def measured_rate(size: Size, recipe: Recipe) -> float:
-    """Operations a second of one layer, forwards and backwards, on this machine.
-
-    Of batches of 1, 2, 4 ... 32 inputs of 64 tokens the fastest, until `PROBE` seconds are over.
-    """
-    device, length, best, n = loading.device_of(None), 64, 0.0, 1
-    options = {"batch_first": True, "device": device}
-    layer = torch.nn.TransformerEncoderLayer(size.width, size.heads, size.inner, **options)
-    began = time.perf_counter()
-    with predicting.quickly(recipe):
-        while n <= 32 and (n == 1 or time.perf_counter() - began < PROBE):
-            for _ in range(2):  # the first one is slower
-                start = time.perf_counter()
-                with predicting.autocast(device, recipe.dtype):
-                    out = layer(torch.ones(n, length, size.width, device=device))
-                out.float().sum().backward()
-                layer.linear1.weight.grad.sum().item()  # waits for a GPU
-                seconds = time.perf_counter() - start
-            done = 3 * size._replace(layers=1).operations(n * length, length)
-            best, n = max(best, done / seconds), 2 * n
-    return best
-
-
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _bytes(job: Job) -> int:
-    """Of a prediction that is kept, with its logits."""
-    if isinstance(job.train, Questions):
-        return 10
-    return 2 + (2 * len(job.train.classes) if not job.sparing or job.sparing.logits else 0)
-
-
-def table(runs: Sequence[Fine], rate: float | None = None) -> pd.DataFrame:
-    """A row a notebook and model, and their sum. ``rate``: in TFLOP/s, None: `measured_rate`.
+def table(runs: Sequence[Fine], rate: float = RATE) -> pd.DataFrame:
+    """A row a notebook and model, and their sum. ``rate``: in TFLOP/s.
 
     ``runs``, ``checkpoints``; millions of examples ``learnt``, and ``asked`` at least and at
-    ``most``; ``hours``, and ``most hours`` if all windows are hit; GB of predictions in memory
-    (``held``, at most) and of last weights on disk (``weights``).
+    ``most``; ``hours``, and ``most hours`` if all windows are hit; GB of last weights on disk.
     """
-    rates: dict[tuple, float] = {}
     rows = []
     for run in runs:
         size, passes = size_of(run.model), 6 if run.recipe.algorithm == "xtune" else 3
-        kind = size[1:4], run.recipe.dtype
-        if kind not in rates:
-            rates[kind] = 1e12 * rate if rate else measured_rate(size, run.recipe)
         learnt = run.recipe.epochs * run.examples
         row = {
             "notebook": run.notebook, "model": identity.title(run.model),
@@ -491,9 +452,8 @@ def table(runs: Sequence[Fine], rate: float | None = None) -> pd.DataFrame:
             tokens = [n * x.tokens for n, x in zip(counts, run.asked, strict=True)]
             parts = [size.operations(n, x.tokens) for n, x in zip(tokens, run.asked, strict=True)]
             row[before.strip() or "asked"] = sum(counts) / 1e6
-            row[f"{before}hours"] = (step + sum(parts)) / rates[kind] / 3600
-        held = sum(x.n * x.most * x.kept for x in run.asked)
-        rows.append({**row, "held": held / 1e9, "weights": run.weights * size.n_bytes / 1e9})
+            row[f"{before}hours"] = (step + sum(parts)) / (1e12 * rate) / 3600
+        rows.append({**row, "weights": run.weights * size.n_bytes / 1e9})
     found = pd.DataFrame(rows).groupby(["notebook", "model"], sort=False).sum()
     found.loc[("all", ""), :] = found.sum()
     return found.astype({"runs": int, "checkpoints": int})
@@ -504,7 +464,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.plan")
     parser.add_argument("notebooks", nargs="*", help="their names; none: all that fine-tune")
     parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
-    parser.add_argument("--rate", type=float, help="TFLOP/s of another machine, none: of this one")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"TFLOP/s, {RATE} unless given")
     options = parser.parse_args(argv)
     sys.path.insert(0, str(paths.NOTEBOOKS))
     found = Declared()
@@ -518,9 +478,8 @@ def main(argv: list[str] | None = None) -> int:
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    where = f"of {loading.device_of(None)}, by a probe of one layer of each size"
-    where = f"at {options.rate:g} TFLOP/s" if options.rate else where
-    print(f"learnt, asked, most: millions of examples; held, weights: GB; hours: {where}")
+    rate = f"hours: at {options.rate:g} TFLOP/s"
+    print(f"learnt, asked, most: millions of examples; weights: GB; {rate}")
     for sentence in found.missing:
         print(f"missing: {sentence}")
     return int(bool(found.missing))

@@ -228,17 +228,3 @@ def _distances(vectors: Mapping[str, np.ndarray]) -> pd.DataFrame:
         products = np.einsum("id,id->", first, second) / len(first)
         rows += [("L2", one, other, apart), ("dot", one, other, products)]
     return pd.DataFrame(rows, columns=["metric", "source", "target", "score"])
-
-
-def other_sources(gold: pd.DataFrame) -> pd.DataFrame:
-    """The mean gold score of a target over all other sources, as a predictor.
-
-    What can be known of a direction by the target alone; it needs labels in the target language, so
-    it is no rival of a metric but says how much of the task is about directions at all.
-    """
-    across = gold[gold["source"] != gold["target"]]
-    means = [
-        across.loc[(across["target"] == target) & (across["source"] != source), "score"].mean()
-        for source, target in gold[["source", "target"]].itertuples(index=False)
-    ]
-    return gold[["source", "target"]].assign(metric="other sources", score=means)

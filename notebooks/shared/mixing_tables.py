@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+from scipy import sparse, special
 from scipy.special import expit, logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -95,14 +95,31 @@ def task_data(
         learnt = labelled.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
         held_out = labelled.parallel_examples(task, [source], "validation", path=test_data)[0]
         return TaskData(learnt, held_out[source], sets, left_out)
-    sets, lacking = questions.parallel_questions(
+    sets, lacking = parallel_questions(
         "xquad", languages, "test", n_test, per_context=per_context, path=test_data
     )
-    own, _ = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)
+    own, _ = parallel_questions(train_source, [source], "train", n_train, path=train_data)
     held_out = questions.load_questions(train_source, source, "validation", path=train_data)
     when_read = pd.DataFrame({code: part.left_out for code, part in sets.items()}).sum(axis=1)
     left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
     return TaskData(own[source], held_out, sets, left_out)
+
+
+def parallel_questions(
+    source: str, languages: Sequence[str], split: str, n: int | None, *,
+    per_context: int | None = None, path: str | None = None,
+) -> tuple[dict[str, Questions], dict[str, int]]:  # fmt: skip
+    """A part of a source in several languages: what all have, the shortest n at most.
+
+    ``per_context``: so many questions of a context at most. Returns the sets and, for each
+    language, how many of the questions that some language has it lacks.
+    """
+    loaded = {code: questions.load_questions(source, code, split, path=path) for code in languages}
+    sets, _ = examples.common(loaded)
+    anywhere = set().union(*(part.ids for part in loaded.values()))
+    lacking = {code: len(anywhere) - len(part) for code, part in loaded.items()}
+    kept = examples.shortest(sets, n, per_context)
+    return {code: part.at(kept) for code, part in sets.items()}, lacking
 
 
 def inference_data(
@@ -189,11 +206,26 @@ def signals(grids: Sequence[Grid], labels: np.ndarray) -> dict[str, np.ndarray]:
         logits = logits[:, :1]
     found = {
         "accuracy": logits.argmax(axis=-1) == labels,
-        "accuracy, threshold by cell": mixing.thresholds_by_cell(logits, labels) == labels,
+        "accuracy, threshold by cell": thresholds_by_cell(logits, labels) == labels,
         "AUC": mixing.auc_values(evidence(logits), positive),
         "d′": mixing.sensitivity_values(logits.argmax(axis=-1) == 0, positive),
     }
     return {name: np.broadcast_to(x, shape).astype(np.float64) for name, x in found.items()}
+
+
+def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) -> np.ndarray:
+    """Classes ``(..., n)`` of logits ``(..., n, C)`` with a threshold of each cell for each class.
+
+    To the logits of a class is added what makes its mean probability in the cell its share of the
+    gold ``labels``: the privilege of knowing how many there are of each, and of nothing else.
+    """
+    logits = np.asarray(logits, dtype=np.float64)
+    shares = np.bincount(labels, minlength=logits.shape[-1]) / len(labels)
+    wanted = np.log(np.maximum(shares, 1 / (2 * len(labels))))
+    for _ in range(steps):
+        probability = special.softmax(logits, axis=-1).mean(axis=-2, keepdims=True)
+        logits = logits + wanted - np.log(probability)
+    return logits.argmax(axis=-1)
 
 
 def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:

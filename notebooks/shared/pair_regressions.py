@@ -15,8 +15,9 @@ from scipy import linalg, optimize, stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import ttest_power
 
+from shared import regressions
 from shared.abx_tables import rowed
-from xlx.measures import regressions, statistics
+from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, MODELS, VERMILION, ZERO, look, looks, styled

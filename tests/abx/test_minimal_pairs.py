@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abx_8_limits import COMPOSED, GROUPS, PAWSX, at_last, edits_told, load_kind, shares
+from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.experiment.scoring import FunctionSubject, Length
-from xlx.text.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.text.parallel import ParallelCorpus
 
 CHARACTERS = FunctionSubject(

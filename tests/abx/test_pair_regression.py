@@ -9,10 +9,9 @@ from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM
 
 import abx_6_transfer
-from shared import pair_regressions
+from shared import pair_regressions, regressions
 from shared.pair_regressions import ENDS
-from xlx.measures import regressions
-from xlx.measures.regressions import least_squares
+from shared.regressions import least_squares
 
 TERMS = ["LD", "MD"]
 

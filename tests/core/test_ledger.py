@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from notebooks.run import gathering
 from xlx.results import ledger
 from xlx.results.ledger import Ask, Cache, Entry, Ledger
 from xlx.results.provenance import PROVENANCE
@@ -27,7 +28,7 @@ def entry(value: ledger.Value, kind: str = "toy", **about: object) -> Entry:
 
 
 def written(root: Path, *entries: Entry) -> Ledger:
-    ledger.write_ledger(root, entries, {x.identity: "lens" for x in entries})
+    gathering.write_ledger(root, entries, {x.identity: "lens" for x in entries})
     return Ledger(root)
 
 

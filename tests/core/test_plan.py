@@ -11,7 +11,6 @@ from transformers import AutoModel
 
 from notebooks.run import plan, profiles
 from tests import tiny
-from xlx.subjects.jobs import Recipe
 from xlx.text import labelled
 
 XLMR = "FacebookAI/xlm-roberta-base"
@@ -83,7 +82,6 @@ def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:
     n, length = 7, 5
     attention = 2 * 2 * n * length * size.width * 3
     assert size.operations(n, length) == 2 * n * matrices + attention
-    assert plan.measured_rate(size, Recipe()) > 0
 
 
 def test_what_declares_runs_needs_no_more_than_this() -> None:

@@ -17,7 +17,7 @@ import pytest
 from notebooks.run import gathering, journals, reproduction, runner
 from notebooks.run.gathering import GatheringError
 from tests import toy_results as toy
-from xlx.results import ledger, paths, provenance, settings, work
+from xlx.results import paths, provenance, settings, work
 from xlx.results.ledger import Cache, Entry, Ledger
 
 MADE = dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 2, "seconds": 1.0}
@@ -80,7 +80,7 @@ class House:
 
     def put(self, *entries: Entry) -> None:
         lens_of = {entry.identity: gathering._lens(entry.notebooks[0]) for entry in entries}
-        ledger.write_ledger(self.results, entries, lens_of)
+        gathering.write_ledger(self.results, entries, lens_of)
 
     def reproduce(self, *only: str) -> int:
         work._ledger.cache_clear()

@@ -8,7 +8,8 @@ import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
 
-from xlx.measures import regressions, statistics
+from shared import regressions
+from xlx.measures import statistics
 from xlx.measures.statistics import _resampled
 
 

@@ -9,10 +9,9 @@ import pytest
 import igap_2_ranking
 import igap_3_models
 import igap_4_directions
-from shared import igap_tables
+from shared import igap_tables, ranking
 from tests.igap.test_transfers import made, made_run, task
 from xlx.experiment.transfers import Transfers, TransferTask
-from xlx.measures import igap
 from xlx.text.examples import Examples
 
 
@@ -122,7 +121,7 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
 
 def test_an_order_without_igap_is_refused() -> None:
     pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c")]
-    gold = igap.gold_scores({pair: np.eye(2) < 1 for pair in pairs}, n_resamples=2)
+    gold = ranking.gold_scores({pair: np.eye(2) < 1 for pair in pairs}, n_resamples=2)
     metric = gold.table.assign(metric="IGAP", score=np.nan)
     with pytest.raises(ValueError, match="raise the tolerance"):
         igap_2_ranking.rank_metrics({("m", ""): gold}, {"m": metric})

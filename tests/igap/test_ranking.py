@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import igap_2_ranking
-from shared.igap_tables import other_sources
+from shared import ranking
 from tests.igap.test_transferability import about, wrong
 from xlx.measures import igap, statistics
 
@@ -106,7 +106,7 @@ def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
     wrongs = answers()
-    gold = igap.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
+    gold = ranking.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
     rng = np.random.default_rng(3)
     counts, halves = statistics.resample_counts(60, 7, rng), igap.random_halves(60, 5, rng)
     for column, ((source, target), array) in enumerate(wrongs.items()):
@@ -124,9 +124,9 @@ def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
 
 
 def test_directions_are_ranked_source_by_source() -> None:
-    gold = igap.gold_scores(answers(), n_resamples=30)
+    gold = ranking.gold_scores(answers(), n_resamples=30)
     predictors = predictions(gold.table)
-    table = igap.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
     assert table["metric"].unique().tolist() == ["noise", "truth"]
     numbers = ["accuracy", "low", "high"]
     for metric, own in table.groupby("metric"):
@@ -147,16 +147,16 @@ def test_directions_are_ranked_source_by_source() -> None:
         ends = np.clip(about(mean, np.mean(resampled, axis=0)), 0, 1)
         assert own.loc["mean"].tolist() == pytest.approx([mean, *ends])
     assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()
-    without = igap.rank_directions(gold.table, predictors)
+    without = ranking.rank_directions(gold.table, predictors)
     assert without[["low", "high"]].isna().all(axis=None)
     pd.testing.assert_series_equal(without["accuracy"], table["accuracy"])
 
 
 def test_languages_are_permuted_rows_and_columns_together() -> None:
-    gold = igap.gold_scores(answers(), n_resamples=2).table
+    gold = ranking.gold_scores(answers(), n_resamples=2).table
     predictors = predictions(gold)
     found = igap_2_ranking.permuted_languages(gold, predictors).set_index("metric")
-    once = igap.rank_directions(gold, predictors)
+    once = ranking.rank_directions(gold, predictors)
     once = once[once["source"] == "mean"].set_index("metric")["accuracy"]
     of_gold = predictors[predictors["target"].isin(LANGUAGES)]
     for metric, own in of_gold.groupby("metric", sort=False):
@@ -164,7 +164,7 @@ def test_languages_are_permuted_rows_and_columns_together() -> None:
         for order in itertools.permutations(LANGUAGES):
             called = dict(zip(LANGUAGES, order, strict=True))
             moved = own.assign(source=own["source"].map(called), target=own["target"].map(called))
-            table = igap.rank_directions(gold, moved)
+            table = ranking.rank_directions(gold, moved)
             accuracies.append(table.loc[table["source"] == "mean", "accuracy"].item())
         row = found.loc[metric]
         assert [row["accuracy"]] * 2 == pytest.approx([once[metric], accuracies[0]])
@@ -199,26 +199,26 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
 
 
 def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
-    gold = igap.gold_scores(answers(), n_resamples=9)
+    gold = ranking.gold_scores(answers(), n_resamples=9)
     predictors = gold.table.assign(
         metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
     )
-    table = igap.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
     table = table.set_index("source")[["accuracy", "low", "high"]]
     assert table.loc[["sw", "mean"]].isna().all(axis=None)
     assert table.loc[["en", "fi", "tr"]].notna().all(axis=None)
     kept = gold.table[gold.table["source"] != "sw"]
-    assert igap.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
+    assert ranking.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
 
 
 ORDER = np.array([0.9, 0.7, 0.5, 0.1])
-GOLD = igap.gold_scores(answers(), n_resamples=2)
+GOLD = ranking.gold_scores(answers(), n_resamples=2)
 NOISE = predictions(GOLD.table)
 HOLE = GOLD.table.assign(metric="IGAP", score=GOLD.table["score"].mask(GOLD.table.index == 1))
 
 
 def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **options: object):
-    return igap.rank_directions(gold, predictors, **options)
+    return ranking.rank_directions(gold, predictors, **options)
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **op
         (lambda: rank(GOLD.table.head(0)), "gold has no rows"),
         (lambda: rank(predictors=NOISE.head(0)), "there are no predictors"),
         (lambda: rank(resamples=GOLD.resamples[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
-        (lambda: igap.gold_scores({}), "no transfer directions"),
-        (lambda: igap.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
-        (lambda: igap.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
-        (lambda: igap.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
+        (lambda: ranking.gold_scores({}), "no transfer directions"),
+        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
+        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
+        (lambda: ranking.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
     ],
 )
 def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
@@ -253,7 +253,7 @@ def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
 
 
 def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
-    gold = igap.gold_scores(answers(), n_resamples=20, n_splits=20)
+    gold = ranking.gold_scores(answers(), n_resamples=20, n_splits=20)
     halves, resampled = [], []
     for source in LANGUAGES:
         ends = gold.table["source"], gold.table["target"]
@@ -274,7 +274,7 @@ def test_what_knows_the_truth_lies_between_the_two_reliabilities() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         wrongs = {("en", f"l{i}"): rng.random((1, 300)) < rate for i, rate in enumerate(truth)}
-        gold = igap.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
+        gold = ranking.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
         reached.append(igap.ranking_accuracy(gold.table["score"], -truth))
         row = igap_2_ranking.order_reliability(gold)
         halves.append(row["halves"])
@@ -286,7 +286,7 @@ def test_other_sources_are_averaged_without_the_direction_and_the_target() -> No
     rows = [("en", "de", 0.9), ("en", "ja", 0.5), ("de", "en", 0.8), ("de", "ja", 0.3),
             ("ja", "en", 0.2), ("ja", "de", 0.1), ("fr", "de", 0.4), ("de", "de", 1.0)]  # fmt: skip
     gold = pd.DataFrame(rows, columns=["source", "target", "score"])
-    means = other_sources(gold).set_index(["source", "target"])["score"]
+    means = ranking.other_sources(gold).set_index(["source", "target"])["score"]
     assert means["en", "de"] == pytest.approx((0.1 + 0.4) / 2)  # not de to de
     assert means["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
     assert means["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)

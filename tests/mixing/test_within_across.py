@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import mixing_1_nli
 import mixing_2_paraphrase
 import mixing_6_pairs
 from mixing_3_qa import tails
@@ -245,7 +246,7 @@ def test_a_moved_threshold_changes_accuracy_and_no_auc() -> None:
     np.testing.assert_allclose(one.mean(axis=-1), (pairs > 0).mean(axis=(-2, -1)))
     plain, shifted = ((x.argmax(axis=-1) == labels).mean() for x in (logits, moved))
     assert plain - shifted > 0.02
-    same = [mixing.thresholds_by_cell(x, labels) for x in (logits, moved)]
+    same = [mixing_tables.thresholds_by_cell(x, labels) for x in (logits, moved)]
     np.testing.assert_array_equal(*same)
     called = rng.random((4, 60)) < np.where(labels == 0, 0.8, 0.3)
     hits, alarms = (
@@ -269,7 +270,7 @@ def test_intervals_of_averages_cover_the_truth() -> None:
         (row,) = mixing.averages(values, groups, n_resamples=500, seed=seed).itertuples()
         covered.append(row.low <= truth <= row.high)
     assert 0.93 <= np.mean(covered) <= 0.97, np.mean(covered)
-    ratio = mixing.ratio_values(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    ratio = mixing_1_nli.ratio_values(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
     assert ratio.mean() == pytest.approx(3 / 4)
     ends = [(0.01, 0.1), (-0.5, -0.1), (0.001, 0.1), (-0.1, 0.1)]
     told = ["above", "below", "cannot be told", "cannot be told"]

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from family.pretraining_text import HELD_OUT_BOOKS
+from shared.minimal_pairs import load_minimal_pairs
 from xlx.results import paths
 from xlx.text import parallel
 from xlx.text.files import TextError, catalogue
 from xlx.text.labelled import about_labelled, load_labelled
 from xlx.text.languages import ABX, LANGUAGES
-from xlx.text.minimal_pairs import load_minimal_pairs
 from xlx.text.parallel import CorpusWarning
 from xlx.text.questions import load_questions
 from xlx.text.trees import load_trees

@@ -307,24 +307,12 @@ def averages(
     return pd.DataFrame({"score": values.mean(axis=-1), "low": low, "high": high})
 
 
-def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """Values of examples ``(..., n)`` whose mean is the ratio of two sums, with its error.
-
-    The linear approximation (delta method): their resampled mean has the variance of the ratio.
-    NaN where the sum of the ``wholes`` is 0.
-    """
-    size = wholes.mean(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = parts.mean(axis=-1, keepdims=True) / size
-        return ratio + (parts - ratio * wholes) / size
-
-
 def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Values of examples whose mean is the AUC: evidence ``(..., n)``, boolean ``(n,)``.
 
     AUC is how often a positive example has more evidence than a negative one (a tie counts ½), so
     no threshold enters. Each example has the share of the other class that it is on the right side
-    of, on the linear scale of `ratio_values` (DeLong et al. 1988). MixingError for one class.
+    of, on a linear scale (DeLong et al. 1988). MixingError for one class.
     """
     n_positive = positive.sum()
     if not 0 < n_positive < len(positive):
@@ -353,21 +341,6 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
         off = np.where(side, called, share) - share
         values = values + sign * (z + slope * (off - off.mean(axis=-1, keepdims=True)))
     return values
-
-
-def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) -> np.ndarray:
-    """Classes ``(..., n)`` of logits ``(..., n, C)`` with a threshold of each cell for each class.
-
-    To the logits of a class is added what makes its mean probability in the cell its share of the
-    gold ``labels``: the privilege of knowing how many there are of each, and of nothing else.
-    """
-    logits = np.asarray(logits, dtype=np.float64)
-    shares = np.bincount(labels, minlength=logits.shape[-1]) / len(labels)
-    wanted = np.log(np.maximum(shares, 1 / (2 * len(labels))))
-    for _ in range(steps):
-        probability = special.softmax(logits, axis=-1).mean(axis=-2, keepdims=True)
-        logits = logits + wanted - np.log(probability)
-    return logits.argmax(axis=-1)
 
 
 def by_label(

@@ -2,8 +2,8 @@
 
 The scores of a corpus hang together: 630 language pairs share 36 languages, and all of them share
 the same sentences. An interval is about what would be different next time; here that is the
-sentences (`left_out_error`) or the languages (`correlation`, the clustered and dyadic errors of
-`regressions.regression`), never the triplets or the pairs, whose number says nothing.
+sentences (`left_out_error`) or the languages (`correlation`), never the triplets or the pairs,
+whose number says nothing.
 """
 
 from collections.abc import Sequence

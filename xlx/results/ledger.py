@@ -234,22 +234,3 @@ class Cache:
         table = to_arrow([entry])
         write_entries(self.path(ask), table)
         return from_arrow(table, 0)
-
-
-def write_ledger(root: Path, entries: Iterable[Entry], lens_of: Mapping[str, str]) -> list[Path]:
-    """Write a ledger of these entries and no others; the files, sorted. What is the same stays.
-
-    ``lens_of`` gives the folder of an identity.
-    """
-    groups: dict[Path, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: entry.identity):
-        path = root / lens_of[entry.identity] / f"{entry.kind}.parquet"
-        groups.setdefault(path, []).append(entry)
-    for path, group in groups.items():
-        table = to_arrow(group)
-        before = read_entries(path)
-        if before is None or not before.equals(table):
-            write_entries(path, table)
-    for old in set(root.glob("*/*.parquet")) - set(groups):
-        old.unlink()
-    return sorted(groups)
