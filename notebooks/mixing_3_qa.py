@@ -5,20 +5,17 @@ which the paper's tables are made.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from printed.evaluator import explained, off_diagonal
-from xlx.experiment.grids import Grid, groups_of
+from xlx.experiment import grids
+from xlx.experiment.grids import Grid
 from xlx.measures import answers, statistics
 from xlx.measures.mixing import SETTINGS, Resamples, percentile_ends
-from xlx.text.examples import aligned, crossed
 from xlx.text.files import TextError
-from xlx.text.languages import without_punctuation, word_spans, words
 from xlx.text.questions import Questions, stands
 
 #: Scores that differ by less are equal.
@@ -114,30 +111,6 @@ def by_side(scores: np.ndarray, languages: Sequence[str], source: str) -> dict[s
     }  # fmt: skip
 
 
-def _compared(word: str) -> str:
-    return word.lower().translate(without_punctuation())
-
-
-@lru_cache(maxsize=2**13)
-def _located(context: str, language: str) -> tuple[np.ndarray, Sequence[int], Sequence[int]]:
-    """The words of a context as they are compared, and where each begins and ends."""
-    spans = word_spans(context, language)
-    plain = np.array([_compared(word) for word, _, _ in spans], dtype=object)
-    return plain, [start for _, start, _ in spans], [end for _, _, end in spans]
-
-
-@lru_cache(maxsize=2**15)
-def _asked(question: str, language: str) -> frozenset[str]:
-    """The words of a question as they are compared; of punctuation alone, none."""
-    return frozenset(map(_compared, words(question, language))) - {""}
-
-
-def _occurs(compared: Sequence[str], question: str, language: str) -> np.ndarray:
-    """Which words of a context are words of the question: bool."""
-    asked = _asked(question, language)
-    return np.array([word in asked for word in compared], dtype=bool)
-
-
 def word_distances(questions: Questions, *, max_distance: float = 384) -> np.ndarray:
     """How far from the answer the words of each question stand in the context: float64 (n,).
 
@@ -159,37 +132,14 @@ def word_distances(questions: Questions, *, max_distance: float = 384) -> np.nda
             raise TextError(
                 f"the answer {answer.text!r} is not at position {answer.start} of its context"
             )
-        compared, starts, ends = _located(context, questions.context_language)
-        places = np.flatnonzero(_occurs(compared, question, questions.question_language))
+        compared, starts, ends = answers.located_words(context, questions.context_language)
+        is_asked = answers.asked_words(compared, question, questions.question_language)
+        places = np.flatnonzero(is_asked)
         if places.size:
             first = bisect_right(ends, answer.start)
             last = bisect_left(starts, answer.end) - 1
             distances[i] = np.abs(places - (first + last) / 2).mean()
     return distances
-
-
-def overlap_answers(questions: Questions, length: int) -> list[str]:
-    """Answers without a model: the ``length`` words with the question's words closest around them.
-
-    Of all spans of ``length`` words (of the whole context, where it has fewer), that with the
-    largest sum of ``1 / (1 + d)`` over the words of the context outside the span that are words of
-    the question, at distance ``d`` from its centre; the first of equals. Words are compared as in
-    `word_distances`, of which this is the shortcut.
-    """
-    spans = []
-    for question, context in zip(questions.questions, questions.contexts, strict=True):
-        compared, starts, ends = _located(context, questions.context_language)
-        n = len(starts)
-        size = min(length, n)
-        if not n:
-            spans.append("")
-            continue
-        is_asked = _occurs(compared, question, questions.question_language).astype(float)
-        # Rounded, so that sums that are equal but for the order of their terms are a tie.
-        sums = np.convolve(is_asked, _kernel(n, size), mode="full")[n - 1 : 2 * n - size]
-        first = int(np.round(sums, 9).argmax())
-        spans.append(context[starts[first] : ends[first + size - 1]])
-    return spans
 
 
 def printed_means(scores: pd.DataFrame, languages: Sequence[str]) -> dict[str, str]:
@@ -201,69 +151,24 @@ def printed_means(scores: pd.DataFrame, languages: Sequence[str]) -> dict[str, s
     }
 
 
-def placed_answers(questions: Questions, length: int, where: Sequence[float]) -> list[str]:
-    """Answers that read nothing: ``length`` words of each context, by place alone.
-
-    ``where`` is for each question between 0 (its first words) and 1 (its last ones).
-    """
-    spans = []
-    for context, place in zip(questions.contexts, where, strict=True):
-        _, starts, ends = _located(context, questions.context_language)
-        first = round(place * max(0, len(starts) - length))
-        last = min(first + length, len(starts)) - 1
-        spans.append(context[starts[first] : ends[last]] if starts else "")
-    return spans
-
-
 def usual_place(questions: Questions) -> tuple[float, int]:
     """Where answers stand, the median: place as in `placed_answers`, and length in words."""
     places, lengths = [], []
     rows = zip(questions.contexts, questions.answers, strict=True)
     for context, (answer, *_) in rows:
-        _, starts, ends = _located(context, questions.context_language)
+        _, starts, ends = answers.located_words(context, questions.context_language)
         first, last = bisect_right(ends, answer.start), bisect_left(starts, answer.end)
         places.append(first / max(1, len(starts) - (last - first)))
         lengths.append(last - first)
     return float(np.median(places)), max(1, int(np.median(lengths)))
 
 
-def answered(
-    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]]
-) -> Grid:
-    """The grid of what answers without a model: ``say`` is asked about every pair of languages."""
-    gold = next(iter(aligned(sets).values()))
-    scores = np.empty((2, len(sets), len(sets), len(gold)))
-    for (i, context), (j, asked) in product(enumerate(sets.values()), repeat=2):
-        cell = crossed(context, asked)
-        said = zip(say(cell), cell.answers, strict=True)
-        scores[:, i, j] = np.transpose([answers.squad(*pair) for pair in said])
-    measures = dict(zip(("F1, SQuAD", "EM, SQuAD"), scores, strict=True))
-    return Grid(model, tuple(sets), measures, groups_of(gold))
-
-
 def without_reading(
     sets: Mapping[str, Questions], learnt: Questions, span: int, seed: int
 ) -> list[Grid]:
-    """Baselines: three that see no question, and the words that the question's words surround.
-
-    The first eight words; ``span`` words drawn at random, in each language at the same place; the
-    place and length of the median answer of what is ``learnt``; `overlap_answers`.
-    """
-    n = len(next(iter(sets.values())))
-    random = np.random.default_rng(seed).uniform(size=n)
+    """`grids.without_reading`, and as third the place and length of the median answer learnt."""
+    *mute, nearest = grids.without_reading(sets, span, seed)
     place, length = usual_place(learnt)
-    return [
-        answered("first eight words", sets, lambda x: placed_answers(x, 8, np.zeros(n))),
-        answered(f"{span} random words", sets, lambda x: placed_answers(x, span, random)),
-        answered("usual place", sets, lambda x: placed_answers(x, length, np.full(n, place))),
-        answered("nearest span", sets, lambda x: overlap_answers(x, span)),
-    ]
-
-
-@lru_cache(maxsize=2**11)
-def _kernel(n: int, size: int) -> np.ndarray:
-    """Weight of a word by its offset from the beginning of the span, from n - 1 down to 1 - n."""
-    offset = np.arange(n - 1, -n, -1)
-    weight = 1 / (1 + np.abs(offset - (size - 1) / 2))
-    weight[(offset >= 0) & (offset < size)] = 0
-    return weight
+    where = np.full(len(next(iter(sets.values()))), place)
+    usual = grids.answered("usual place", sets, lambda x: answers.placed_answers(x, length, where))
+    return [*mute, usual, nearest]

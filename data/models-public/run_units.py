@@ -27,7 +27,7 @@ from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import ALGORITHMS, Job, Recipe, Sparing
 from xlx.text import examples, labelled
 from xlx.text.examples import Examples
-from xlx.text.questions import Questions
+from xlx.text.questions import Questions, questionless
 
 Sets = Mapping[str, Examples] | Mapping[str, Questions]
 
@@ -144,7 +144,7 @@ def reader(seed: int, questions: bool = True) -> tuple[Job, dict[str, Questions]
     data = task_data(
         "QA", XQUAD_LANGUAGES, "en", None, N_QUESTIONS, train_source="tydiqa-whole", per_context=1
     )
-    change = controls.questionless if not questions else lambda rows: rows
+    change = questionless if not questions else lambda rows: rows
     job = Job(MODEL, change(data.train), {"validation": change(data.held_out)}, READER, seed)
     return job, {code: change(part) for code, part in data.sets.items()}
 

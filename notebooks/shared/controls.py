@@ -93,9 +93,3 @@ def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
         raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
     if "second" in parts and examples.second is None:
         raise TextError(f"{examples.name}: these are single sentences, without a second part")
-
-
-def questionless(questions: Questions) -> Questions:
-    """Empty questions: what can be answered from the context alone."""
-    name, empty = f"{questions.name}, without questions", ("",) * len(questions)
-    return replace(questions, name=name, questions=empty)

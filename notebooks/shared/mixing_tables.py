@@ -95,31 +95,14 @@ def task_data(
         learnt = labelled.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
         held_out = labelled.parallel_examples(task, [source], "validation", path=test_data)[0]
         return TaskData(learnt, held_out[source], sets, left_out)
-    sets, lacking = parallel_questions(
+    sets, lacking = questions.parallel_questions(
         "xquad", languages, "test", n_test, per_context=per_context, path=test_data
     )
-    own, _ = parallel_questions(train_source, [source], "train", n_train, path=train_data)
+    own, _ = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)
     held_out = questions.load_questions(train_source, source, "validation", path=train_data)
     when_read = pd.DataFrame({code: part.left_out for code, part in sets.items()}).sum(axis=1)
     left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
     return TaskData(own[source], held_out, sets, left_out)
-
-
-def parallel_questions(
-    source: str, languages: Sequence[str], split: str, n: int | None, *,
-    per_context: int | None = None, path: str | None = None,
-) -> tuple[dict[str, Questions], dict[str, int]]:  # fmt: skip
-    """A part of a source in several languages: what all have, the shortest n at most.
-
-    ``per_context``: so many questions of a context at most. Returns the sets and, for each
-    language, how many of the questions that some language has it lacks.
-    """
-    loaded = {code: questions.load_questions(source, code, split, path=path) for code in languages}
-    sets, _ = examples.common(loaded)
-    anywhere = set().union(*(part.ids for part in loaded.values()))
-    lacking = {code: len(anywhere) - len(part) for code, part in loaded.items()}
-    kept = examples.shortest(sets, n, per_context)
-    return {code: part.at(kept) for code, part in sets.items()}, lacking
 
 
 def inference_data(

@@ -22,10 +22,10 @@ SAYS = {0: "yes", 1: "no"}
 
 def headed(
     folder: Path, architecture: str = "xlm-roberta", head: str = "SequenceClassification",
-    **options: object,
+    positions: int = 64, **options: object,
 ) -> str:  # fmt: skip
     """A tiny model with a random head, as if it had been fine-tuned."""
-    tiny.save(folder, architecture)
+    tiny.save(folder, architecture, positions=positions)
     if head == "SequenceClassification":
         options = {"id2label": {0: "YES", 1: "No"}, **options}
     with torch.random.fork_rng():

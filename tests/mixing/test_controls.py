@@ -15,6 +15,7 @@ from tests.text.made import examples as some
 from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
 from xlx.text.languages import words
+from xlx.text.questions import questionless
 
 LONG = tuple(" ".join(f"w{i}.{k}" for k in range(12)) for i in range(4))
 
@@ -148,7 +149,7 @@ def test_shuffling_depends_on_the_seed_and_is_one_order_a_text() -> None:
 
 def test_questionless_keeps_all_but_the_questions() -> None:
     made = asked()
-    found = controls.questionless(made)
+    found = questionless(made)
     assert found.questions == ("",) * 4
     assert replace(found, questions=made.questions, name=made.name) == made
     assert (word_distances(found) == 384).all()

@@ -26,7 +26,7 @@ from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
 from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
-from xlx.text.questions import Answer, Questions
+from xlx.text.questions import Answer, Questions, questionless
 
 RECIPE = Recipe(epochs=2, batch_size=3, learning_rate=3e-3, every=10**6, max_length=24)
 LANGUAGES = ("en", "de", "ru")
@@ -185,7 +185,7 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     grid = grids.grid([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
-    sets = {code: controls.questionless(part) for code, part in ASKED.items()}
+    sets = {code: questionless(part) for code, part in ASKED.items()}
     grid = grids.grid([job(model, sets)], sets)[0]
     assert (grid.predictions == grid.predictions[:, :1]).all()
 
@@ -417,7 +417,7 @@ def test_the_nearest_span_needs_shared_words() -> None:
     exact = {name: one.scores["EM, SQuAD"].mean(axis=2) for name, one in grids.items()}
     assert (exact["nearest span"] == np.eye(2)).all()
     assert (exact["usual place"] == 1 / 3).all()  # the answer at the median place
-    assert mixing_3_qa.placed_answers(sets["en"], 2, [0, 0.5, 1])[::2] == ["en0 en1", "en38 en39"]
+    assert answers.placed_answers(sets["en"], 2, [0, 0.5, 1])[::2] == ["en0 en1", "en38 en39"]
     nearest = replace(grids["nearest span"], groups=np.arange(3))
     here = np.repeat(np.eye(2, dtype=bool)[..., None], 3, axis=2)
     assert mixing_3_qa.f1_where(nearest, here, ~here, n_resamples=9, seed=0) == (1, 1, 1)

@@ -14,7 +14,7 @@ from xlx.measures import mixing
 from xlx.report import command, mixing_command
 from xlx.subjects import loading
 from xlx.subjects.predicting import Headed
-from xlx.text import labelled
+from xlx.text import labelled, questions
 
 THREE = {0: "CONTRADICTION", 1: "Neutral", 2: "Entailment"}
 SMALL = ["--languages", "en,de,zh", "--pairs", "12"]
@@ -56,10 +56,65 @@ def test_rows_are_those_of_the_library(
     np.testing.assert_allclose(own[["score", "low", "high"]], gap[["score", "low", "high"]],
                                atol=1e-4)  # fmt: skip
     page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said.splitlines()[1:4])
+    assert all(line in page for line in said.splitlines()[2:5])
     assert page.count("<td>printed</td>") == 3 * 3  # three models, all and two labels
     monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
     assert command.main(given) == 0
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return headed(
+        tmp_path_factory.mktemp("models") / "reader", head="QuestionAnswering", positions=256
+    )
+
+
+def test_a_reader_is_asked_with_and_without_a_question(
+    reader: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["mixing", reader, "--languages", "en,zh", "--pairs", "5"]
+    assert command.main([*given, "--estimate"]) == 0
+    assert "5 questions in 2 languages, 30 inputs\n30 of them are" in capsys.readouterr().out
+    given += ["--out", str(tmp_path / "out")]
+    assert command.main(given) == 0
+    said, codes = capsys.readouterr().out, ["en", "zh"]
+    table = pd.read_csv(tmp_path / "out" / "mixing.csv")
+    sets, _ = questions.parallel_questions("xquad", codes, per_context=1)
+    sets = {code: part.take(5, 1) for code, part in sets.items()}
+    blank = {code: questions.questionless(part) for code, part in sets.items()}
+    found = {"question and context": sets, "context alone": blank}
+    found = {name: grids.grid([Headed(reader)], of)[0] for name, of in found.items()}
+    found |= {one.model: one for one in grids.without_reading(sets)}
+    assert len(found) == 5
+    for asked, one in found.items():
+        for measure in ("F1", "EM"):
+            rows = mixing.summary(one.scores[f"{measure}, SQuAD"], codes, np.arange(5))
+            own = table[(table["asked"] == asked) & (table["measure"] == measure)]
+            for column in ("score", "low", "high"):
+                np.testing.assert_allclose(own[column], rows[column], atol=1e-4)
+    several = found["question and context"].n_cut.sum()
+    assert several
+    assert f"{several} of 20 inputs were longer" in said
+    page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
+    assert page.count("<td>printed</td>") == 3 * 2  # three models, two scores
+    monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
+    assert command.main(given) == 0
+
+
+def test_more_questions_than_paragraphs() -> None:
+    sets, _, _ = mixing_command.asked_sets(mixing_command.READER, ["en", "de"], 300)
+    assert [len(part) for part in sets.values()] == [300, 300]
+    assert len(set(sets["de"].contexts)) > 150
+
+
+def test_what_a_reader_refuses(reader: str, capsys: pytest.CaptureFixture) -> None:
+    for given, says in (
+        (["--languages", "en,fr"], "shipped in fr; there is"),
+        (["--labels", "a,b"], "leave out --labels"),
+    ):
+        assert command.main(["mixing", reader, *given]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert says in line
 
 
 def test_printed_rows_are_means_as_printed() -> None:
@@ -113,10 +168,10 @@ def test_what_cannot_be_is_said_in_a_sentence(
 
 def test_what_is_no_classifier_is_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     bare = str(tiny.save(tmp_path / "bare", "xlm-roberta"))
-    reader = headed(tmp_path / "reader", head="QuestionAnswering")
+    single = headed(tmp_path / "single", id2label={0: "LABEL_0"})
     unnamed = headed(tmp_path / "unnamed", id2label=dict(enumerate(["LABEL_0", "LABEL_1"])))
     capsys.readouterr()
-    told = {bare: "has no head that classifies", reader: "not supported by this command yet: use"}
+    told = {bare: "has no head for a task here", single: "one output, a score and no classes: give"}
     told |= {unnamed: "--labels entailment,neutral", "no/such": "no/such"}
     for name, says in told.items():
         assert command.main(["mixing", name, "--languages", "en,de"]) == 2

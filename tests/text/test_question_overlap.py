@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixing_3_qa import overlap_answers, word_distances
+from mixing_3_qa import word_distances
 from tests.text.made import CONTEXT, asked
+from xlx.measures.answers import overlap_answers
 from xlx.text.files import TextError
 from xlx.text.questions import Answer, load_questions
 

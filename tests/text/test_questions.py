@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared import mixing_tables
 from tests.text.made import CONTEXT, asked, encoded, paragraph, put, qa, squad
 from xlx.text import questions
 from xlx.text.examples import shortest
@@ -178,12 +177,12 @@ def test_tydiqa_whole_holds_its_subset_in_the_public_order(tmp_path: Path) -> No
 
 
 def test_the_shortest_are_those_of_all_languages() -> None:
-    sets, lacking = mixing_tables.parallel_questions("xquad", ["en", "zh"], "test", 30)
+    sets, lacking = questions.parallel_questions("xquad", ["en", "zh"], "test", 30)
     assert lacking == {"en": 0, "zh": 0}
     english, chinese = (questions.load_questions("xquad", code) for code in ("en", "zh"))
     order = np.argsort(english.lengths + chinese.lengths, kind="stable")[:30]
     assert sets["en"].ids == sets["zh"].ids == tuple(english.ids[i] for i in sorted(order))
-    sets, _ = mixing_tables.parallel_questions("xquad", ["en", "zh"], "test", 30, per_context=2)
+    sets, _ = questions.parallel_questions("xquad", ["en", "zh"], "test", 30, per_context=2)
     counts = Counter(sets["en"].contexts)
     assert (len(sets["en"]), max(counts.values())) == (30, 2)
     for options, what in (((0, None), "n"), ((None, 0), "per_context")):

@@ -13,9 +13,9 @@ Inputs of a row of cells are batched together by length; every cell is a result 
 with the same text (of a model that sees one part only) are computed once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from xlx.measures import answers
-from xlx.results import checks, ledger, work
+from xlx.results import checks, executors, ledger, work
 from xlx.subjects import finetuning, identity, predicting
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, learning
@@ -134,21 +134,20 @@ def grid(
             job.check()
     cells, places = _cells(first, second)
     names, classes = list(cells), None if isinstance(gold, Questions) else gold.classes
-    decided = [
-        {"learnt": learning(job)} if isinstance(job, Job) else {"asked": job.about(classes)}
-        for job in jobs
-    ]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: position // len(names)):
-            position_of, order, rows = {names[i % len(names)]: i for i in positions}, [], []
+            position_of, rows = {names[i % len(names)]: i for i in positions}, []
             for row in places:  # a cell is asked in the row in which it comes first
                 left = [name for name in dict.fromkeys(row) if name in position_of]
-                order += [position_of.pop(name) for name in left]
-                rows += [[cells[name] for name in left]] if left else []
-            yield order, (jobs[number], classes, rows)
+                rows += [[(position_of.pop(name), cells[name]) for name in left]] if left else []
+            # where nothing has to be learnt before, rows go side by side
+            apart = isinstance(jobs[number], Headed) and executors.n_workers() > 1
+            for part in ([row] for row in rows) if apart else [rows]:
+                asked = [[cell for _, cell in row] for row in part]
+                yield [at for row in part for at, _ in row], (jobs[number], classes, asked)
 
-    abouts = [of_job | {"cell": name} for of_job in decided for name in names]
+    abouts = [about for job in jobs for about in _abouts(job, classes, names)]
     values = work.results(CELL, abouts, calls, what="asking")
     found = []
     for number, job in enumerate(jobs):
@@ -171,6 +170,52 @@ def grid(
             )
         )  # fmt: skip
     return found
+
+
+def answered(
+    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]]
+) -> Grid:
+    """The grid of what answers without a model: ``say`` is asked about every pair of languages."""
+    gold = next(iter(aligned(sets).values()))
+    scores = np.empty((2, len(sets), len(sets), len(gold)))
+    for (i, context), (j, asked) in product(enumerate(sets.values()), repeat=2):
+        cell = crossed(context, asked)
+        said = zip(say(cell), cell.answers, strict=True)
+        scores[:, i, j] = np.transpose([answers.squad(*pair) for pair in said])
+    measures = dict(zip(("F1, SQuAD", "EM, SQuAD"), scores, strict=True))
+    return Grid(model, tuple(sets), measures, groups_of(gold))
+
+
+def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1) -> list[Grid]:
+    """Baselines: the first eight words, ``span`` random ones, and those nearest to the question's.
+
+    The first two see no question; random words are at the same place in each language. The third
+    is `answers.overlap_answers`.
+    """
+    n = len(next(iter(sets.values())))
+    places = np.random.default_rng(seed).uniform(size=n)
+    return [
+        answered("first eight words", sets, lambda x: answers.placed_answers(x, 8, np.zeros(n))),
+        answered(f"{span} random words", sets, lambda x: answers.placed_answers(x, span, places)),
+        answered("nearest span", sets, lambda x: answers.overlap_answers(x, span)),
+    ]
+
+
+def unasked(head: Headed, sets: Sets) -> int:
+    """How many inputs a `grid` of these sets has that are neither in the ledger nor the cache."""
+    gold, cells = next(iter(sets.values())), _cells(sets, sets)[0]
+    abouts = _abouts(head, None if isinstance(gold, Questions) else gold.classes, cells)
+    every = range(len(abouts))
+    kept = work.results(CELL, abouts, lambda _: (), uncomputable=every, hold=lambda *_: True)
+    return len(gold) * kept.count(None)
+
+
+def _abouts(
+    job: Job | Headed, classes: Sequence[str] | None, cells: Iterable[str]
+) -> list[dict[str, Any]]:
+    """What decides each cell of a job."""
+    own = {"learnt": learning(job)} if isinstance(job, Job) else {"asked": job.about(classes)}
+    return [own | {"cell": name} for name in cells]
 
 
 def _check_kind(job: Job, gold: Examples | Questions) -> None:

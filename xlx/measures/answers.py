@@ -10,18 +10,21 @@ differ by twenty points where words are not parted by spaces:
   language; in Chinese each of the characters U+4E00 to U+9FA5 is a word.
 
 F1 is 0 in both scripts where no word is shared, even if neither answer has any left. All scores are
-in [0, 1], of the best of the answers; TextError where there is none.
+in [0, 1], of the best of the answers; TextError where there is none. Two functions give answers
+without a model, for comparison: `placed_answers` and `overlap_answers`.
 """
 
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from xlx.text.files import TextError
-from xlx.text.languages import spaceless, without_punctuation, word_pattern
-from xlx.text.questions import Answer
+from xlx.text.languages import spaceless, without_punctuation, word_pattern, word_spans
+from xlx.text.questions import Answer, Questions
 
 #: What MLQA takes out of a text in small letters, by language; in others, nothing.
 _ARTICLES: dict[str, str] = {
@@ -114,3 +117,74 @@ def _best(
     gold = [words(text) for text in _texts(answers)]
     best = max(_f1(Counter(given), Counter(answer)) if given else 0.0 for answer in gold)
     return best, float(given in gold)
+
+
+def _compared(word: str) -> str:
+    return word.lower().translate(without_punctuation())
+
+
+@lru_cache(maxsize=2**13)
+def located_words(context: str, language: str) -> tuple[np.ndarray, Sequence[int], Sequence[int]]:
+    """The words of a context as they are compared, and where each begins and ends."""
+    spans = word_spans(context, language)
+    plain = np.array([_compared(word) for word, _, _ in spans], dtype=object)
+    return plain, [start for _, start, _ in spans], [end for _, _, end in spans]
+
+
+@lru_cache(maxsize=2**15)
+def _asked(question: str, language: str) -> frozenset[str]:
+    """The words of a question as they are compared; of punctuation alone, none."""
+    return frozenset(_compared(word) for word, _, _ in word_spans(question, language)) - {""}
+
+
+def asked_words(compared: Sequence[str], question: str, language: str) -> np.ndarray:
+    """Which words of a context are words of the question: bool."""
+    asked = _asked(question, language)
+    return np.array([word in asked for word in compared], dtype=bool)
+
+
+def placed_answers(questions: Questions, length: int, where: Sequence[float]) -> list[str]:
+    """Answers that read nothing: ``length`` words of each context, by place alone.
+
+    ``where`` is for each question between 0 (its first words) and 1 (its last ones).
+    """
+    spans = []
+    for context, place in zip(questions.contexts, where, strict=True):
+        _, starts, ends = located_words(context, questions.context_language)
+        first = round(place * max(0, len(starts) - length))
+        last = min(first + length, len(starts)) - 1
+        spans.append(context[starts[first] : ends[last]] if starts else "")
+    return spans
+
+
+def overlap_answers(questions: Questions, length: int) -> list[str]:
+    """Answers without a model: the ``length`` words with the question's words closest around them.
+
+    Of all spans of ``length`` words (of the whole context, where it has fewer), that with the
+    largest sum of ``1 / (1 + d)`` over the words of the context outside the span that are words of
+    the question, at distance ``d`` from its centre; the first of equals. Words are compared as in
+    `located_words`.
+    """
+    spans = []
+    for question, context in zip(questions.questions, questions.contexts, strict=True):
+        compared, starts, ends = located_words(context, questions.context_language)
+        n = len(starts)
+        size = min(length, n)
+        if not n:
+            spans.append("")
+            continue
+        is_asked = asked_words(compared, question, questions.question_language).astype(float)
+        # Rounded, so that sums that are equal but for the order of their terms are a tie.
+        sums = np.convolve(is_asked, _kernel(n, size), mode="full")[n - 1 : 2 * n - size]
+        first = int(np.round(sums, 9).argmax())
+        spans.append(context[starts[first] : ends[first + size - 1]])
+    return spans
+
+
+@lru_cache(maxsize=2**11)
+def _kernel(n: int, size: int) -> np.ndarray:
+    """Weight of a word by its offset from the beginning of the span, from n - 1 down to 1 - n."""
+    offset = np.arange(n - 1, -n, -1)
+    weight = 1 / (1 + np.abs(offset - (size - 1) / 2))
+    weight[(offset >= 0) & (offset < size)] = 0
+    return weight

@@ -1,34 +1,37 @@
-"""xlx mixing: accuracy of a fine-tuned classifier within and across languages (Rajaee and Monz).
+"""xlx mixing: a fine-tuned classifier or reader within and across languages (Rajaee and Monz).
 
 MODEL is a folder, or a hub name, with the head that it was fine-tuned with: of inference (three
-classes, or entailment and the rest) or of paraphrase. It is asked the shipped test pairs of XNLI,
-or of PAWS-X, in all pairs of languages: Tables 1 and 5 of the paper (2 and 6; 10 to 13), with the
-printed rows and the second sentence alone beside them. What its labels mean is read from its
-config.json. Stop it at any time: it goes on by cell.
+classes, or entailment and the rest), of paraphrase, or of questions about a paragraph. It is asked
+the shipped test pairs of XNLI or PAWS-X, or the questions of XQuAD, in all pairs of languages:
+Tables 1 and 5 of the paper (2 and 6; 10 to 13; of readers 3 and 8), with the printed rows beside
+them. Classifiers are also asked the second sentence alone, readers the paragraph without a
+question. What labels mean is read from config.json. Stop it at any time: it goes on by language.
 """
 
 import argparse
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from xlx.experiment.grids import Grid, grid
+from xlx.experiment.grids import Grid, Sets, grid, unasked, without_reading
 from xlx.measures import mixing
 from xlx.plots.panels import Figure
 from xlx.plots.primitives import heatmap
 from xlx.plots.style import styled
 from xlx.report import options
 from xlx.report.page import framed, shown_figure
-from xlx.results import checks, paths, store
+from xlx.results import checks, executors, paths, store
 from xlx.subjects import identity, loading
-from xlx.subjects.predicting import Headed
+from xlx.subjects.predicting import Headed, quickly
 from xlx.text import labelled
 from xlx.text.examples import Examples, class_counts
+from xlx.text.questions import Questions, parallel_questions, questionless
 
-_OPTIONS = ("--languages", "--device", "--dtype", "--token-budget", "--out")
+_OPTIONS = ("--languages", "--device", "--dtype", "--token-budget", "--estimate", "--out")
 #: Classes of a head → its task, the labels that tables have (places in `labelled.LABELS`), the
 #: printed tables (all, by label) and the languages that are asked where none are named.
 _TASKS = {
@@ -40,24 +43,43 @@ _TASKS = {
 Merged = dict[str, list[int]]  # label of a table → the places of its classes
 TWO: tuple[str, ...] = ("entailment", "not-entailment")  # of a head with two classes
 _TASKS[TWO] = _TASKS[labelled.NLI]
+#: A reader has no classes; its scores, the printed tables of them, and the usual languages.
+READER: tuple[str, ...] = ()
+_SCORES, _READ, _READ_IN = ("F1", "EM"), (3, 8), ("en", "de", "ru", "es", "zh", "ar")
+#: How many pairs, or questions, are asked where no number is named: minutes on two cores.
+_PAIRS, _QUESTIONS = 200, 100
 #: What heads call our classes, beside their own names; letters alone.
 _CALLED = {
     "contradictory": "contradiction", "nonentailment": "not-entailment",
     "equivalent": "paraphrase", "notparaphrase": "different", "notequivalent": "different",
 }  # fmt: skip
 BOTH, ALONE, ADDED, PRINTED = "both texts", "second text alone", "what the first adds", "printed"
+_OF_READERS = {
+    BOTH: "question and context",
+    ALONE: "context alone",
+    ADDED: "what the question adds",
+}
 _READING = (
     "Across: one of the two texts in another language, the mean over those. Intervals are of 95 % "
     "over examples, those with one premise drawn together. The second text alone is asked of the "
     "same model, which did not learn to read it so. The printed rows are of other fine-tunings, "
     "of all test pairs, and in the mean of all languages of the paper."
 )
+_READING_QA = (
+    "Across: the question in another language than the context, the mean over those. F1 and EM "
+    "(exact match) are by SQuAD's script. Intervals are of 95 % over paragraphs. The context alone "
+    "is asked of the same model, with an empty question. Three rows read with no model: the first "
+    "eight words, three at random, and three that words of the question surround most closely. The "
+    "printed rows are of other fine-tunings, of all questions, in the mean of all languages there."
+)
 
 
 def add_mixing(commands: argparse.Action) -> None:
     """The command of a command line."""
     add = options.command(commands, report_mixing, "mixing", __doc__, _OPTIONS)
-    add("--pairs", type=int, default=200, help="pairs of the test part, drawn by lot (200)")
+    add("--pairs", type=int, metavar="N",
+        help=f"of the test part, by lot ({_PAIRS}); of questions ({_QUESTIONS}) one a paragraph, "
+        "more where more are asked for")  # fmt: skip
     add("--labels", type=options.listed, metavar="NAMES",
         help="what LABEL_0, LABEL_1 ... are: entailment,neutral,contradiction")  # fmt: skip
 
@@ -65,18 +87,26 @@ def add_mixing(commands: argparse.Action) -> None:
 def classes_of(name: str, given: Sequence[str] | None = None) -> tuple[str, ...]:
     """Our class of each label of a head, in its order; ``given`` in place of its ``id2label``.
 
-    ValueError for a model without a head that classifies, and for labels of no task.
+    `READER` for a head that answers questions. ValueError for a model without one of the two heads,
+    for a head of one output, and for labels of no task.
     """
     config = loading.configuration(name)
     heads = " ".join(config.architectures or ["SequenceClassification"])
     if "QuestionAnswering" in heads:
-        raise ValueError(
-            f"{name} answers questions, not supported by this command yet: use "
-            "xlx.experiment.grids.grid([Headed(name)], sets of xlx.text.questions)"
-        )
+        if given is not None:
+            raise ValueError(f"{name} answers questions and has no labels: leave out --labels")
+        return READER
     if "SequenceClassification" not in heads:
-        raise ValueError(f"{name} has no head that classifies ({heads}): give a fine-tuned model")
+        raise ValueError(
+            f"{name} has no head for a task here ({heads}): give a model fine-tuned for inference, "
+            "paraphrase or questions, or let xlx igap fine-tune this one"
+        )
     own = [str(config.id2label[number]) for number in range(config.num_labels)]
+    if len(own) < 2:
+        raise ValueError(
+            f"{name} has a head of one output, a score and no classes: give a model with a class "
+            "for each label"
+        )
     if given is not None and len(given) != len(own):
         raise ValueError(f"--labels names {len(given)}, and the head has {len(own)}: name each")
     plain = [re.sub(r"[^a-z]", "", label.lower()) for label in given or own]
@@ -92,12 +122,21 @@ def classes_of(name: str, given: Sequence[str] | None = None) -> tuple[str, ...]
 
 
 def asked_sets(
-    classes: Sequence[str], languages: Sequence[str] | None, n: int
-) -> tuple[dict[str, Examples], Merged, tuple[int, ...]]:
+    classes: Sequence[str], languages: Sequence[str] | None, n: int | None
+) -> tuple[Sets, Merged, tuple[int, ...]]:
     """The pairs to ask, by language, drawn as in ``mixing-1``; merged labels; printed tables.
 
-    TextError as `labelled.parallel_examples`.
+    Of a `READER` the questions, one of a paragraph unless more are asked for than those. TextError
+    as `labelled.parallel_examples` and `parallel_questions`.
     """
+    if classes == READER:
+        codes, n = checks.several(languages or _READ_IN, "languages", once=True), n or _QUESTIONS
+        for most in (1, None):
+            found, _ = parallel_questions("xquad", codes, per_context=most)
+            if n <= len(found[codes[0]]):
+                break
+        return {code: part.take(n, 1) for code, part in found.items()}, {}, _READ
+    n = n or _PAIRS
     ours = next(of for of in _TASKS if sorted(of) == sorted(classes))
     task, merged, tables, usual = _TASKS[ours]
     codes = checks.several(languages or usual, "languages", once=True)
@@ -111,20 +150,32 @@ def asked_sets(
     return sets, merged, tables
 
 
-def setting_rows(both: Grid, second: Grid, gold: Examples, merged: Merged) -> pd.DataFrame:
+def setting_rows(
+    both: Grid, second: Grid, gold: Examples | Questions, merged: Merged,
+    others: Sequence[Grid] = (),
+) -> pd.DataFrame:  # fmt: skip
     """Columns ``asked, label, language, setting, score, low, high``: `mixing.summary`, `by_label`.
 
-    Of `BOTH` texts, of the second `ALONE`, and the difference of the two, which is paired.
+    Of `BOTH` texts, of the second (of questions, the context) `ALONE`, and the difference of the
+    two, which is paired. Of questions the ``label`` is a score, F1 or EM, also of ``others``.
     """
-    how = (both.languages, both.groups)
-    one, other = (x.scores["accuracy"] for x in (both, second))
-    tables = [(BOTH, mixing.summary(one, *how)), (ALONE, mixing.summary(other, *how)),
-              (ADDED, mixing.paired_difference(one, other, *how))]  # fmt: skip
-    tables = [table.assign(asked=asked, label="all") for asked, table in tables]
-    for asked, right in ((BOTH, one), (ALONE, other)):
-        tables.append(mixing.by_label(right, gold.labels, merged, *how).assign(asked=asked))
+    how, tables = (both.languages, both.groups), []
+    for label, score in _scores_of(gold).items():
+        one, other = (x.scores[score] for x in (both, second))
+        told = {BOTH: mixing.summary(one, *how), ALONE: mixing.summary(other, *how),
+                ADDED: mixing.paired_difference(one, other, *how)}  # fmt: skip
+        told |= {x.model: mixing.summary(x.scores[score], *how) for x in others}
+        tables += [table.assign(asked=asked, label=label) for asked, table in told.items()]
+        for asked, right in ((BOTH, one), (ALONE, other)) if merged else ():
+            tables.append(mixing.by_label(right, gold.labels, merged, *how).assign(asked=asked))
     columns = ["asked", "label", "language", "setting", "score", "low", "high"]
     return pd.concat(tables, ignore_index=True)[columns]
+
+
+def _scores_of(gold: Examples | Questions) -> dict[str, str]:
+    """Label of a table's rows → the score of a grid that they have."""
+    read = isinstance(gold, Questions)
+    return {name: f"{name}, SQuAD" for name in _SCORES} if read else {"all": "accuracy"}
 
 
 def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFrame:
@@ -132,7 +183,8 @@ def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFra
     files = sorted((paths.PUBLISHED / "within_across").glob("table*.csv"))
     tables = pd.concat([pd.read_csv(x) for x in files if int(x.name[5:].split("_")[0]) in numbers])
     called = {re.sub("[^a-z]", "", x): x for x in labels} | {"nonparaphrase": "different"}
-    tables["label"] = tables["label_class"].str.lower().replace(called)
+    own = tables["label_class"].str.lower().replace(called)
+    tables["label"] = own.where(tables["metric"] == "accuracy", tables["metric"])
     tables["language"] = tables["language"].replace("avg", mixing.OVERALL)
     tables["score"] = tables["value"] / 100
     return tables[["model", "label", "language", "setting", "score"]].reset_index(drop=True)
@@ -140,64 +192,113 @@ def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFra
 
 def means_beside(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over languages, settings side by side in per cent: this model's rows, then printed."""
-    rows = rows[(rows["asked"] != ADDED) & (rows["language"] == mixing.OVERALL)]
-    index = ["model", "asked", "label"]
+    added = rows["asked"].isin([ADDED, _OF_READERS[ADDED]])
+    rows = rows[~added & (rows["language"] == mixing.OVERALL)]
+    index = ["model", "asked", "measure" if "measure" in rows else "label"]
     wide = (100 * rows.set_index([*index, "setting"])["score"]).unstack("setting", sort=False)
     return wide.assign(drop=wide["within"] - wide["across"])[list(mixing.SETTINGS)].reset_index()
+
+
+def minutes_of(head: Headed, classes: Sequence[str], sets: Sets, n_inputs: int) -> float:
+    """About how long so many inputs take, by a few of each language, where nothing else runs."""
+    tuned, laid = head.load(classes or None), []
+    for part in sets.values():
+        laid.append(tuned.laid_out(part.take(4, 0)))
+    with quickly(tuned.recipe):
+        tuned.predict(laid[:1])  # the first call has to set things up
+        began = time.perf_counter()
+        tuned.predict(laid)
+        each = (time.perf_counter() - began) / sum(x.n for x in laid)
+    return n_inputs * each / 60 / min(executors.n_workers(), len(sets))
 
 
 def report_mixing(given: argparse.Namespace) -> None:
     """Say what is asked, ask it, write ``mixing.csv``, ``cells.csv`` and ``mixing.html``."""
     options.tell_downloads([given.model])
-    checks.whole(given.pairs, "--pairs", least=2)
+    if given.pairs is not None:
+        checks.whole(given.pairs, "--pairs", least=2)
     classes = classes_of(given.model, given.labels)
     sets, merged, tables = asked_sets(classes, given.languages, given.pairs)
     gold, n, label = next(iter(sets.values())), len(sets), identity.title(given.model)
-    print(f"{label}: its labels are {', '.join(classes)}; {len(gold)} pairs in {n} languages, "
-          f"{len(gold) * n * (n + 1)} inputs; what was asked before is stored")  # fmt: skip
-    alone = {code: replace(x, first=x.second, second=None) for code, x in sets.items()}
-    head = Headed(given.model, dict(enumerate(classes)))
+    reads = classes == READER
+    told = "it answers" if reads else f"its labels are {', '.join(classes)}"
+    print(f"{label}: {told}; {len(gold)} {'questions' if reads else 'pairs'} in {n} languages, "
+          f"{len(gold) * n * (n + 1)} inputs")  # fmt: skip
+    alone = {code: questionless(x) if reads else replace(x, first=x.second, second=None)
+             for code, x in sets.items()}  # fmt: skip
+    head = Headed(given.model, dict(enumerate(classes)) or None)
+    missing = unasked(head, sets) + unasked(head, alone)
+    print(f"{missing} of them are to be asked: about "
+          f"{minutes_of(head, classes, sets, missing):.1f} minutes"
+          if missing else "all were asked before: nothing is computed")  # fmt: skip
+    if given.estimate:
+        return
     both, second = (grid([head], asked)[0] for asked in (sets, alone))
-    table, printed = setting_rows(both, second, gold, merged), printed_rows_of(tables, [*merged])
+    others = without_reading(sets) if reads else []
+    table = setting_rows(both, second, gold, merged, others)
+    guess = None if reads else max(class_counts(gold).values()) / len(gold)
+    lines = mixing_headline(table, label, guess)
+    printed = printed_rows_of(tables, [*merged])
     printed = printed[printed["language"].isin(table["language"])].assign(asked=PRINTED)
     rows = pd.concat([table.assign(model=label), printed])
-    cells = mixing.cells(both.scores["accuracy"], both.languages, both.groups)
-    guess = max(class_counts(gold).values()) / len(gold)
-    lines = mixing_headline(table, label, guess)
+    score = next(iter(_scores_of(gold).values()))
+    cells = mixing.cells(both.scores[score], both.languages, both.groups)
+    cut = "read in several windows" if reads else "cut at the most that the model takes"
+    about = f"{both.n_cut.sum()} of {both.n_cut.size * len(gold)} inputs were longer, and {cut}"
+    if reads:
+        named = {"columns": {"label": "measure"}}
+        rows, table = (x.replace({"asked": _OF_READERS}).rename(**named) for x in (rows, table))
     folder = options.output_folder(given, label)
     for name, part in (("mixing", rows), ("cells", cells)):
         store.write_whole(folder / f"{name}.csv", part.round(4).to_csv(index=False).encode())
-    about = (
-        f"{gold.name} and translations; {both.n_cut.sum()} inputs too long for the model were cut"
-    )
-    page = framed(f"{label} within and across languages", *lines, shown_figure(cell_figure(cells)),
-                  means_beside(rows).round(1), table, about, _READING)  # fmt: skip
+    page = framed(f"{label} within and across languages", *lines,
+                  shown_figure(cell_figure(cells, score)), means_beside(rows).round(1), table,
+                  f"{gold.name} and translations; {about}",
+                  _READING_QA if reads else _READING)  # fmt: skip
     store.write_whole(folder / "mixing.html", page.encode())
     shown = means_beside(rows).to_string(index=False, float_format="{:.1f}".format)
-    print(*lines, "", shown, "", folder / "mixing.html", sep="\n")
+    print(*lines, about, "", shown, "", folder / "mixing.html", sep="\n")
 
 
 @styled
-def cell_figure(cells: pd.DataFrame) -> Figure:
-    """Accuracy by the language of the first text (rows) and of the second (columns)."""
+def cell_figure(cells: pd.DataFrame, score: str) -> Figure:
+    """A score by the language of the first text (rows), or context, and of the second (columns)."""
     return heatmap(cells, row="first", column="second", value="score", cell=(0.45, 0.3),
-                   written=lambda share: f"{100 * share:.0f}", bar="accuracy").done()  # fmt: skip
+                   written=lambda share: f"{100 * share:.0f}", bar=score).done()  # fmt: skip
 
 
-def mixing_headline(table: pd.DataFrame, label: str, guess: float) -> list[str]:
-    """Sentences: within, across and the drop; the second text alone; by label."""
+def mixing_headline(table: pd.DataFrame, label: str, guess: float | None = None) -> list[str]:
+    """Sentences: within, across and the drop; one text alone; then the drop by label.
+
+    Without the share of the commonest label, ``guess``, of a reader: in place of the labels exact
+    match, and what reads with no model.
+    """
     means = table[table["language"] == mixing.OVERALL].set_index(["asked", "label", "setting"])
+    whole, *labels = means.loc[BOTH].index.unique("label")
 
     def told(asked: str, of: str, setting: str) -> str:
         score, low, high = 100 * means.loc[(asked, of, setting), ["score", "low", "high"]]
         return f"{score:.1f} ({low:.1f} to {high:.1f})"
 
+    is_right, common = "is right in", f"; the commonest label has {100 * (guess or 0):.1f} %"
+    alone, adds = "the second text alone has", "the first"
+    if guess is None:
+        is_right, common, alone, adds = "has F1 of", "", "without a question it has", "the question"
     lines = [
-        f"{label} is right in {told(BOTH, 'all', 'within')} % within languages and in "
-        f"{told(BOTH, 'all', 'across')} % across: a drop of {told(BOTH, 'all', 'drop')} points; "
-        f"the commonest label has {100 * guess:.1f} %",
-        f"the second text alone has {told(ALONE, 'all', 'within')} % within; the first adds "
-        f"{told(ADDED, 'all', 'within')} points within and {told(ADDED, 'all', 'across')} across",
+        f"{label} {is_right} {told(BOTH, whole, 'within')} % within languages and "
+        f"{is_right.split()[-1]} {told(BOTH, whole, 'across')} % across: a drop of "
+        f"{told(BOTH, whole, 'drop')} points{common}",
+        f"{alone} {told(ALONE, whole, 'within')} % within; {adds} adds "
+        f"{told(ADDED, whole, 'within')} points within and {told(ADDED, whole, 'across')} across",
     ]
-    drops = [f"{x} {told(BOTH, x, 'drop')}" for x in means.loc[BOTH].index.unique("label")[1:]]
-    return [*lines, f"the drop by label, in points: {', '.join(drops)}"]
+    if guess is not None:
+        drops = [f"{x} {told(BOTH, x, 'drop')}" for x in labels]
+        return [*lines, f"the drop by label, in points: {', '.join(drops)}"]
+    others = [x for x in means.index.unique("asked") if x not in (BOTH, ALONE, ADDED)]
+    return [
+        *lines,
+        f"exact match is {told(BOTH, 'EM', 'within')} % within and {told(BOTH, 'EM', 'across')} % "
+        f"across: a drop of {told(BOTH, 'EM', 'drop')} points",
+        "what reads with no model has F1 within of "
+        + ", ".join(f"{told(x, whole, 'within')} % ({x})" for x in others),
+    ]

@@ -1,7 +1,7 @@
 """Questions about paragraphs: XQuAD, TyDi QA, SQuAD; shipped, or local copies in SQuAD's JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 
 from xlx.results import checks
 from xlx.text import files
-from xlx.text.examples import Rows, digest
+from xlx.text.examples import Rows, common, digest, shortest
 from xlx.text.files import TextError
 from xlx.text.languages import base_code
 
@@ -155,6 +155,34 @@ def _merged(part: Questions, more: Questions) -> Questions:
     rows = {name: getattr(part, name) + getattr(more, name) for name in Questions.rows}
     order = sorted(range(len(rows["ids"])), key=lambda i: int(rows["ids"][i].split(":")[1]))
     return replace(part, **rows).at(order)
+
+
+def parallel_questions(
+    source: str,
+    languages: Sequence[str],
+    split: str = "test",
+    n: int | None = None,
+    *,
+    per_context: int | None = None,
+    path: str | Path | None = None,
+) -> tuple[dict[str, Questions], dict[str, int]]:
+    """A part of a source in several languages: what all of them have, the `shortest` n at most.
+
+    ``per_context``: so many questions of a context at most. Returns the sets and, for each
+    language, how many of the questions that some language has it lacks.
+    """
+    loaded = {code: load_questions(source, code, split, path=path) for code in languages}
+    sets, _ = common(loaded)
+    anywhere = set().union(*(questions.ids for questions in loaded.values()))
+    lacking = {code: len(anywhere) - len(questions) for code, questions in loaded.items()}
+    kept = shortest(sets, n, per_context)
+    return {code: questions.at(kept) for code, questions in sets.items()}, lacking
+
+
+def questionless(questions: Questions) -> Questions:
+    """Empty questions: what can be answered from the context alone."""
+    name, empty = f"{questions.name}, without questions", ("",) * len(questions)
+    return replace(questions, name=name, questions=empty)
 
 
 def read_squad(
