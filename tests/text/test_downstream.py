@@ -278,3 +278,21 @@ def test_codes_are_those_of_the_shipped_text() -> None:
     codes = [downstream.language_of(label) for label in labels]
     assert len(set(codes)) == len(labels) == 122
     assert len(set(codes) & set(parallel.tags("flores200-100"))) == 117
+
+
+def test_files_of_tasks_are_read_together(tmp_path: Path) -> None:
+    for code in ("de", "fr"):
+        put(tmp_path / "shards" / f"{code}.json", harness({f"xnli_{code}": 0.5}))
+    made.put(tmp_path / "shards", "own.csv", CSV)
+    made.put(tmp_path / "shards", "foreign.csv", "a,b\n1,2\n")
+    table = downstream.read_tasks([tmp_path / "shards"])
+    singly = downstream.read_tasks(
+        [tmp_path / "shards" / x for x in ("own.csv", "de.json", "fr.json")]
+    )
+    pd.testing.assert_frame_equal(table, singly)
+    assert table.groupby("task")["file"].nunique().to_dict() == {"QA": 1, "xnli": 2}
+    made.put(tmp_path, "again.csv", CSV)
+    with pytest.raises(TextError, match=r"own.csv, line 2: .* is also in .*again.csv"):
+        downstream.read_tasks([tmp_path])
+    with pytest.raises(TextError, match=r"foreign.csv, line 1: the header lacks"):
+        downstream.read_tasks([tmp_path / "shards" / "foreign.csv"])

@@ -33,7 +33,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--languages": {"type": listed, "help": "codes, as de,en,ja; all by default"},
     "--pivot": {"help": "the language that others are aligned with (en)"},
     "--tasks": {"nargs": "+", "metavar": "FILE",
-                "help": "scores by language: lm-evaluation-harness, CSV"},
+                "help": "scores by language, or a folder: lm-evaluation-harness, CSV"},
     "--sentences": {"type": int, "help": "how many; all by default"},
     "--pooling": {"choices": POOLINGS, "help": "of a sentence's tokens; by default its own"},
     "--special-tokens": {"action": "store_true", "help": "pool those of the tokenizer, too"},

@@ -107,11 +107,17 @@ def _row(entry: Entry) -> pa.Table:
     for name, column in entry.value.items():
         array = column.to_numpy() if frame else np.asarray(column)
         flat = pa.array(array.reshape(-1), from_pandas=array.dtype == object)
-        ends = pa.array([0, len(flat)], pa.int32())
-        columns[_VALUE + name] = pa.ListArray.from_arrays(ends, flat)
+        columns[_VALUE + name] = _cell(flat)
         if array.ndim != 1:
             columns[_SHAPE + name] = pa.array([list(array.shape)], pa.list_(pa.int64()))
     return pa.table(columns)
+
+
+def _cell(flat: pa.Array) -> pa.Array:
+    """Numbers as the cell of a row; with 64 bits to count them where these are needed."""
+    if len(flat) < 2**31:
+        return pa.ListArray.from_arrays(pa.array([0, len(flat)], pa.int32()), flat)
+    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat)
 
 
 def from_arrow(table: pa.Table, row: int) -> Entry:
@@ -142,7 +148,7 @@ def write_entries(path: Path, table: pa.Table) -> None:
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     buffer, quick = pa.BufferOutputStream(), path.suffix == ".arrow"
     if quick:
-        options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+        options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False, allow_64bit=True)
         with pa.ipc.new_stream(buffer, table.schema, options=options) as stream:
             stream.write_table(table)
     else:

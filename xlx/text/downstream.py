@@ -14,8 +14,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,30 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     which one has no date, for a task of a model in two settings (`_setting`), and where there is no
     multilingual task; FileNotFoundError for a path that does not exist.
     """
-    listed = _files(files)
+    return _table(_counting(score_files(files, (".json",)))).drop(columns="file")
+
+
+def read_tasks(files: Sequence[str | Path]) -> pd.DataFrame:
+    """Scores of tasks from all files together, results of the harness and CSVs, with their file.
+
+    Of a folder, below the repository if it is not absolute: its ``*.json`` and ``*.csv``, at any
+    depth, of which others than those are left alone. Raises as `read_results` and `read_csv`.
+    """
+    listed = score_files([paths.ROOT / file for file in files])
+    tables = [file for file in listed if file.suffix == ".csv"]
+    rows = [row for file in tables for row in _csv_rows(file, listed.pop(file))]
+    needed = any(listed.values()) or bool(listed and not rows)
+    return _table([*rows, *_counting(listed, needed=needed)])
+
+
+def _counting(
+    listed: Mapping[Path, bool], *, needed: bool = True
+) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Place and values of the rows of results files that count, as `read_results` has it."""
     rows = [found for file, asked in listed.items() for found in _results(file, asked)]
     spoken = Counter(task for task, _ in {(row["task"], row["language"]) for _, row in rows})
     rows = [x for x in rows if x[1]["task"] in _TASKS or spoken[x[1]["task"]] > 1]
-    if not rows:
+    if needed and not rows:
         there = ", ".join(_inner(_read_json(file := next(iter(listed))), "results") or ["nothing"])
         raise TextError(
             f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
@@ -108,7 +128,7 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
         dates = [row["date"] for _, row in same]
         if all(isinstance(date, int | float) for date in dates):
             last[key] = [x for x in same if x[1]["date"] == max(dates)]
-    return _table(x for same in last.values() for x in same)
+    return chain(*last.values())
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
@@ -122,10 +142,10 @@ def read_csv(file: str | Path) -> pd.DataFrame:
     label. Raises TextError, with the line, for what is malformed or comes twice; FileNotFoundError
     for a path that does not exist.
     """
-    return _table(_csv_rows(Path(file)))
+    return _table(_csv_rows(Path(file))).drop(columns="file")
 
 
-def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(file: Path, asked: bool = True) -> Iterator[tuple[str, dict[str, Any]]]:
     """Place and cells of each row with a score."""
     if not file.exists():
         raise FileNotFoundError(f"There is no file {file}.")
@@ -138,14 +158,17 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except (OSError, ValueError, csv.Error) as error:
         raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
     check_header(header, f"{file}, line 1")
-    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
+    missing = [name for name in SCORE_COLUMNS[:4] if name not in header]
+    if missing and not asked:
+        return
+    if missing:
         raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
     for where, cells in rows:
         if len(cells) != len(header):
             raise TextError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
         row = dict(zip(header, cells, strict=True))
         if row["score"].strip():
-            yield where, row
+            yield where, row | {"file": str(file)}
 
 
 def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
@@ -166,8 +189,8 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
         if key in places:
             raise TextError(f"{where}: {' '.join(key)} is also in {places[key]}; give one of them.")
         places[key] = where
-        checked.append((*key, score, stderr, pd.NA if math.isnan(n) else int(n)))
-    table = pd.DataFrame(checked, columns=list(SCORE_COLUMNS))
+        checked.append((*key, score, stderr, pd.NA if math.isnan(n) else int(n), row["file"]))
+    table = pd.DataFrame(checked, columns=[*SCORE_COLUMNS, "file"])
     return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
 
@@ -194,16 +217,20 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
 
 
-def _files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
-    """The files, and whether each is named itself, not found in a folder."""
+def score_files(
+    files: str | Path | Iterable[str | Path], kinds: Sequence[str] = (".json", ".csv")
+) -> dict[Path, bool]:
+    """The files, and whether each is named itself, not found in a folder by its kind."""
     files = [files] if isinstance(files, str | Path) else files
     listed: dict[Path, bool] = {}
     for path in map(Path, checks.several(files, "results files", TextError)):
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
-        inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        inside = [path] if not path.is_dir() else sorted(
+            file for file in path.rglob("*") if file.suffix in kinds
+        )  # fmt: skip
         if not inside:
-            raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
+            raise FileNotFoundError(f"{path} holds no {' or '.join(kinds)} file with scores.")
         listed |= {file: listed.get(file, False) or not path.is_dir() for file in inside}
     if not listed:
         raise TextError("no results files are given: name one or more, or a folder")
@@ -253,6 +280,7 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         samples = _inner(_inner(content, "n-samples"), name) or {}
         n = samples.get("effective", samples.get("original"))  # what a limit has left
         about = {"date": content.get("date"), "setting": _setting(content, name)}
+        about["file"] = str(file)
         for field in fields:
             metric, _, way = field.partition(",")
             stderr = scores.get(field.replace(metric, f"{metric}_stderr", 1))
@@ -310,10 +338,3 @@ def _number(value: object, where: str, what: str) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise TextError(f"{where}: {what} is {value!r}, which is no number.") from None
-
-
-def read_tasks(files: Sequence[str]) -> pd.DataFrame:
-    """Scores of tasks from results of lm-evaluation-harness or CSVs, below the repository."""
-    read = {True: read_csv, False: read_results}
-    tables = [read[str(file).endswith(".csv")](paths.ROOT / file) for file in files]
-    return pd.concat(tables, ignore_index=True)
