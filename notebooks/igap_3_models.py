@@ -13,9 +13,10 @@ from itertools import product, zip_longest
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 
+from shared.claims import UNTOLD, crossed, told_sides
 from shared.shown import in_points
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.scoring import subject_scores
@@ -152,8 +153,10 @@ def _has(texts: object, sign: object) -> np.ndarray:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def accuracies(measured: Mapping[str, Transfers], source: str) -> pd.DataFrame:
+def accuracies(measured: Mapping[str, Transfers], source: str, least: float) -> pd.DataFrame:
     """Accuracy after the last step: ``subject``, ``text``, ``language``, with its interval.
+
+    ``told``: whether it is "above" what is the ``least``, or "below" (`claims.crossed`).
 
     Of each text (what ids of the test set begin with), of all (`ALL_TEXTS`) and of what was learnt
     (`TRANSLATIONS`); `MEAN_TARGET` is the mean over languages other than the source.
@@ -171,10 +174,11 @@ def accuracies(measured: Mapping[str, Transfers], source: str) -> pd.DataFrame:
             }
             right[MEAN_TARGET] = np.mean([x for c, x in right.items() if c != source], axis=0)
             rows += [
-                (subject, text, code, *igap.crossed_interval(x, np.arange(x.shape[1])))
+                (subject, text, code, *crossed(x, np.arange(x.shape[1]), least))
                 for code, x in right.items()
             ]
-    table = pd.DataFrame(rows, columns=["subject", "text", "language", "accuracy", "low", "high"])
+    columns = ["subject", "text", "language", "accuracy", "low", "high", "told"]
+    table = pd.DataFrame(rows, columns=columns)
     return table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
 
 
@@ -183,8 +187,9 @@ def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> p
 
     Of each seed the best of equally many checkpoints (`Transfers.losses`). ``fewer``: how much
     less than the first subject loses, on the same examples and as many seeds as both have (strings
-    have one, which stands for all); ``kept``: that as a share of what the first loses. A subject
-    without a checkpoint at the level has no numbers.
+    have one, which stands for all), and on which side of zero that is (``told``, `claims.crossed`);
+    ``kept``: that as a share of what the first loses. A subject without a checkpoint at the level
+    has no numbers.
     """
     lost = {}
     for subject, of in measured.items():
@@ -197,10 +202,11 @@ def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> p
         row |= dict(zip(ENDS, igap.crossed_interval(values, groups), strict=True))
         if reference is not None and values is not reference:
             n = min(len(reference), len(values)) if len(values) > 1 else len(reference)
-            ends = igap.crossed_interval(reference[:n] - values[:n], groups)
-            row |= dict(zip(FEWER, ends, strict=True))
+            ends = crossed(reference[:n] - values[:n], groups)
+            row |= dict(zip([*FEWER, "told"], ends, strict=True))
             row["kept"] = row["fewer"] / reference.mean()
-    return pd.DataFrame(rows).T.reindex(columns=[*ENDS, *FEWER, "kept"])
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.reindex(index=list(rows), columns=[*ENDS, *FEWER, "kept", "told"])
 
 
 def told(
@@ -260,15 +266,15 @@ def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
     """The answer in three sentences, from `accuracies` and `gaps`."""
     first, best, means = table.index[0], best_of(accuracy, source), unread(accuracy, source).mean(1)
     others = means.drop(index=[first, best, *STRINGS], errors="ignore")
-    ends = table.loc[best, FEWER].to_numpy(float)
+    row = table.loc[best]
     more = f", other members {in_points(others.min())} to {in_points(others.max())}"
     more = more if len(others) else ""
     return (
         f"**In short.** Fine-tuned in {source} alone, `{best}` answers {told(accuracy, best)} % of "
         f"unread sentences in other languages right. The untrained network has "
         f"{told(accuracy, first)}, a bag of subwords {told(accuracy, BAG)}{more}. At "
-        f"training error 0 `{best}` loses {in_points(*ends)} points fewer on translations than the "
-        "untrained network."
+        f"training error 0 `{best}` loses {in_points(*row[FEWER])} points fewer on translations "
+        f"than the untrained network{unsure(row)}."
     )
 
 
@@ -293,11 +299,16 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
             f"**The sign** of each language has {told(accuracy, NEGATOR)}, with labels there; it "
             f"is ahead of `{best}` in {(wide.loc[NEGATOR] > own).sum()} languages."
         )
-    fewer = table[FEWER].astype(float).dropna()
     return said + [
-        f"**IGAP.** `{name}` loses {in_points(*row)} points fewer than `{first}`."
-        for name, row in zip(fewer.index, fewer.to_numpy(), strict=True)
+        f"**IGAP.** `{name}` loses {in_points(*row[FEWER])} points fewer than `{first}`"
+        f"{unsure(row)}."
+        for name, row in table.dropna(subset=FEWER).iterrows()
     ]
+
+
+def unsure(row: pd.Series) -> str:
+    """What is added to a difference that may be none, or turns without one seed."""
+    return f" ({UNTOLD})" if row["told"] == UNTOLD else ""
 
 
 # --- along pretraining ----------------------------------------------------------------------------
@@ -318,14 +329,18 @@ def course_runs(
 
 
 def course(
-    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float
-) -> pd.DataFrame:
+    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float,
+    without: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """IGAP by ``model``, ``step`` and ``target``, mean over seeds (`Transfers.losses`).
+
+    ``without``: a seed that is left out.
 
     NaN of a checkpoint that does not reach the training error.
     """
     rows = []
     for (model, step), of in runs.items():
+        of = replace(of, runs=tuple(run for run in of.runs if run.seed != without))
         lost, source = of.losses(level, tolerance), of.runs[0].source
         rows += [
             (model, step, code, lost[source, code].mean() if lost else np.nan)
@@ -351,8 +366,10 @@ def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) ->
 
 def within_ranks(table: pd.DataFrame) -> np.ndarray:
     """Ranks of each column within its model, less their mean: the recipe is held."""
-    ranks = table.groupby(level="model").rank()
-    return (ranks - ranks.groupby(level="model").transform("mean")).to_numpy()
+    models, ranks = table.index.get_level_values("model"), np.zeros(table.shape)
+    for own in (models == model for model in dict.fromkeys(models)):
+        ranks[own] = stats.rankdata(table[own], axis=0) - (own.sum() + 1) / 2
+    return ranks
 
 
 def course_correlations(
@@ -385,6 +402,20 @@ def course_correlations(
     return pd.DataFrame(table, measures.columns)
 
 
+def steady_correlations(
+    gaps: pd.DataFrame, others: Sequence[pd.DataFrame], measures: pd.DataFrame, n_resamples: int,
+    seed: int, n_seeds: int = 20,
+) -> pd.DataFrame:  # fmt: skip
+    """`course_correlations` with ``told``: the side of zero on which r is (`claims.told_sides`).
+
+    With other ``n_seeds`` of the resamples, and in all ``others``: gaps without one fine-tuning.
+    """
+    drawn = [course_correlations(gaps, measures, n_resamples, seed + k) for k in range(n_seeds)]
+    rest = [course_correlations(x, measures, 1, seed)["r"] for x in (gaps, *others)]
+    sure = np.abs(np.sign(rest).sum(axis=0)) == len(rest)
+    return drawn[0].assign(told=told_sides(np.array([x[["low", "high"]] for x in drawn]), sure))
+
+
 def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column."""
     sizes = np.outer(np.linalg.norm(first, axis=0), np.linalg.norm(second, axis=0))
@@ -398,9 +429,11 @@ def told_course(table: pd.DataFrame) -> str:
     luck = f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < 0.001"
     return (
         f"**Along pretraining.** Of {', '.join(COURSES)}, {best} goes best with IGAP: r = "
-        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}. The training step has "
-        f"{step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The plan expected "
-        f"nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to {form['high']:.2f})."
+        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. The "
+        f"training step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The "
+        f"plan expected nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to "
+        f"{form['high']:.2f})"
+        f"{unsure(form)}."
     )
 
 

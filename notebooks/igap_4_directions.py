@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from shared.claims import UNTOLD, crossed
 from shared.shown import as_points, in_points
 from xlx.experiment.transfers import (
     DIRECTION,
@@ -69,8 +70,8 @@ def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """Each pair of sources, the first less the second, in every target that both have.
 
     ``values`` are losses or wrong answers, low is good, the examples parallel. A row per ``first``,
-    ``second`` and ``target``, then the mean over targets: ``value``, ``low``, ``high``
-    (`igap.crossed_interval`).
+    ``second`` and ``target``, then the mean over targets: ``value``, ``low``, ``high``, ``told``
+    (`claims.crossed`).
     """
     rows = []
     sources = dict.fromkeys(source for source, _ in values)
@@ -84,8 +85,8 @@ def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
         if apart:
             apart[MEAN_TARGET] = np.mean(list(apart.values()), axis=0)
         for target, of in apart.items():
-            rows.append((first, second, target, *crossed_interval(of, groups)))
-    columns = ["first", "second", "target", "value", "low", "high"]
+            rows.append((first, second, target, *crossed(of, groups)))
+    columns = ["first", "second", "target", "value", "low", "high", "told"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -98,7 +99,7 @@ def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def source_wins(contrasts: pd.DataFrame) -> pd.Series:
     """Source → share of its comparisons that it wins; one that cannot be told counts ½."""
     single = contrasts[contrasts["target"] != MEAN_TARGET]
-    worse = np.select([single["low"] > 0, single["high"] < 0], [1.0, 0.0], 0.5)
+    worse = single["told"].map({"above": 1.0, "below": 0.0, UNTOLD: 0.5}).to_numpy()
     both = pd.concat([pd.Series(1 - worse, single["first"]), pd.Series(worse, single["second"])])
     return both.groupby(level=0, sort=False).mean()
 
@@ -106,11 +107,11 @@ def source_wins(contrasts: pd.DataFrame) -> pd.Series:
 def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """What is lost from the first language to the second less what is lost the other way round."""
     rows = {
-        f"{a} → {b}, less {b} → {a}": crossed_interval(_less(of, values[b, a]), groups)
+        f"{a} → {b}, less {b} → {a}": crossed(_less(of, values[b, a]), groups)
         for (a, b), of in values.items()
         if (b, a) in values and a < b
     }
-    return pd.DataFrame(rows, ["value", "low", "high"]).T
+    return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high", "told"])
 
 
 def beside_printed(ours: pd.DataFrame, gaps: pd.DataFrame, igap: pd.Series) -> pd.DataFrame:
@@ -192,20 +193,34 @@ def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> p
     return pd.DataFrame(rows, columns=["model", "ratio", "measure", "value", "low", "high"])
 
 
-def told_ratios(table: pd.DataFrame) -> list[str]:
-    """What `by_ratio` has at its ends, a sentence a model."""
-    said = []
-    for model, rows in table.groupby("model", sort=False):
-        ends = [rows[rows["ratio"] == end] for end in (rows["ratio"].min(), rows["ratio"].max())]
-        told = [
-            f"{name} {' and '.join(in_points(*x) for x in each)}"
-            for name in ("accuracy", "IGAP")
-            if (each := [of[["value", "low", "high"]].to_numpy()[0]
-                         for end in ends if len(of := end[end["measure"] == name])])
-        ]  # fmt: skip
-        shares = f"{100 * ends[0]['ratio'].iloc[0]:.0f} and {100 * ends[1]['ratio'].iloc[0]:.0f} %"
-        said.append(f"**Labels that are random by {shares}**, `{model}`: {'; '.join(told)}.")
-    return said
+#: Wrong translations: what stands in the place of a sentence's own.
+POISONS = OTHER, ALIKE, COPY = (
+    "another sentence's",
+    "another's with the label",
+    "a copy of the source",
+)
+
+
+def poisoned(of: Transfers, poison: str, share: float, seed: int) -> Transfers:
+    """The runs asked about translations of which a share is wrong (`POISONS`).
+
+    Nothing is asked anew: the answer is that to the other sentence, in the target or the source.
+    """
+    labels, rng = of.task.train[of.task.languages[0]].labels, np.random.default_rng(seed)
+    chosen = rng.permutation(len(labels))[: round(share * len(labels))]
+    places, runs = np.arange(len(labels)), []
+    for part in [chosen[labels[chosen] == x] for x in set(labels)] if poison == ALIKE else [chosen]:
+        places[part] = np.roll(part, 1)
+    for run in of.runs:
+        own, said = f"train {run.source}", dict(run.predictions)
+        for name in (f"train {code}" for code in of.task.train if code != run.source):
+            answers = said[name]
+            said[name] = answers[:, places]
+            if poison == COPY:
+                copies = (places != np.arange(len(places))) & (answers >= 0)
+                said[name] = np.where(copies, said[own], answers)
+        runs.append(replace(run, predictions=said))
+    return replace(of, runs=tuple(runs))
 
 
 def in_short(means: pd.DataFrame, across: pd.DataFrame, model: str) -> str:
@@ -215,7 +230,7 @@ def in_short(means: pd.DataFrame, across: pd.DataFrame, model: str) -> str:
     """
     said = []
     for measure, rows in means.groupby("measure", sort=False):
-        apart = rows[(rows["low"] > 0) | (rows["high"] < 0)]
+        apart = rows[rows["told"] != UNTOLD]
         pairs = [
             f"{first} loses less than {second} by {in_points(*ends)}"
             for first, second, *ends in map(_lower_first, apart.itertuples())
@@ -243,10 +258,10 @@ def reading(
     """One finding a sentence, from the tables of the notebook."""
     said = [
         f"**{row.measure}**, {row.first} less {row.second}: "
-        f"{in_points(row.value, row.low, row.high)} points."
+        f"{in_points(row.value, row.low, row.high)} points ({row.told})."
         for row in means.itertuples()
     ]
-    clear = ((turned["low"] > 0) | (turned["high"] < 0)).sum()
+    clear = (turned["told"] != UNTOLD).sum()
     said.append(f"**Reverse.** {clear} of {len(turned)} directions differ from their reverse.")
     wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
     pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
-from shared import regressions
-from shared.claims import one_sign
+from shared import claims, regressions
 from shared.mexa_tables import load_text
-from shared.mixing_tables import sign_told
 from shared.pair_regressions import held_out
 from shared.shown import as_points, in_points
 from xlx.experiment.scoring import subject_scores
@@ -35,7 +33,8 @@ def transfers(
 ) -> pd.DataFrame:  # fmt: skip
     """Accuracy within each language, of hypotheses alone, and what the premise adds.
 
-    A row a language of the runs' sets, then "mean of targets"; ``groups`` of the examples.
+    A row a language of the runs' sets, then "mean of targets"; ``groups`` of the examples; of what
+    the premise adds ``told`` (`claims.steady`).
     """
     names = list(runs[0].predictions)
 
@@ -46,12 +45,13 @@ def transfers(
         return np.concatenate([table, table[:, others].mean(axis=1, keepdims=True)], axis=1)
 
     one, other = right(runs), right(alone)
-    asked = {"both": (one, None), "hypothesis alone": (other, None), "premise adds": (one, other)}
-    tables = [
-        mixing.averages(values, groups, less, **options)
-        .assign(language=[*names, "mean of targets"], what=what)
-        for what, (values, less) in asked.items()
-    ]  # fmt: skip
+    tables = {
+        "both": mixing.averages(one, groups, **options),
+        "hypothesis alone": mixing.averages(other, groups, **options),
+        "premise adds": claims.steady([(one, other)], groups, **options),
+    }
+    rows = [*names, "mean of targets"]
+    tables = [table.assign(language=rows, what=what) for what, table in tables.items()]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -226,22 +226,14 @@ def with_language(table: pd.DataFrame) -> list[np.ndarray]:
 
 def steady(
     known: pd.DataFrame, ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
-    cells: Mapping[str, np.ndarray], groups: np.ndarray, n_seeds: int = 20, *, seed: int,
-    **options: int,
+    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
 ) -> pd.DataFrame:  # fmt: skip
-    """`mixing_tables.knowledge`; ``told`` of what the premise adds: "above", "below" or neither.
-
-    It "cannot be told" where the interval holds zero, where it does so with another of ``n_seeds``
-    seeds of the bootstrap, or where the mean changes sign without one of the fine-tunings.
-    """
-    one, other = (
+    """`mixing_tables.knowledge` with ``told``: what the premise adds, by `claims.steady`."""
+    both = tuple(
         np.stack([of[x][:, mask].mean(axis=1) for x in ours for mask in cells.values()], axis=1)
         for of in (ours, alone)
     )
-    draws = (mixing.averages(one, groups, other, seed=seed + k, **options) for k in range(n_seeds))
-    signs = np.sign([drawn[["low", "high"]] for drawn in draws]).sum(axis=(0, 2))
-    sure = one_sign((one - other.mean(axis=0)).mean(axis=-1)) & (np.abs(signs) == 2 * n_seeds)
-    told = np.where(sure, np.where(signs > 0, "above", "below"), "cannot be told")
+    told = claims.steady([both], groups, **options)["told"].to_numpy()
     adds = known["what"] == "premise adds"
     return known.assign(told=known["what"].mask(adds, pd.Series(told, known.index[adds])))
 
@@ -301,7 +293,7 @@ def reading(
 
     adds = rows[(rows["what"] == "premise adds") & (rows["language"] != source)]
     of = adds[adds["language"] != "mean of targets"]
-    unclear = [x.language for x in of.itertuples() if sign_told(x.low, x.high) != "above"]
+    unclear = of.loc[of["told"] != "above", "language"]
     mean = summaries[summaries["language"] == mixing.OVERALL]
     labels = by_label[(by_label["language"] == mixing.OVERALL) & (by_label["setting"] == "drop")]
     drop = {name: points(labels, label=name) for name in MERGED}

@@ -1,12 +1,13 @@
 """Words out of order (Tables 7 and 14): what is asked, and what it costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
+from shared.claims import UNTOLD, steady
 from shared.controls import shuffled
 from shared.mixing_figures import PARTS
 from shared.mixing_tables import (
@@ -14,7 +15,6 @@ from shared.mixing_tables import (
     TaskData,
     inference_data,
     second_alone,
-    sign_told,
     signals,
     task_data,
 )
@@ -83,18 +83,14 @@ def measured_conditions(grids: Grids, data: Mapping[str, TaskData]) -> dict:
     return found
 
 
-def differences(
-    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
-    learn: bool, **options: int,
-) -> pd.DataFrame:  # fmt: skip
-    """What one condition has above another, within, across and the drop, by language.
+def _compared(
+    values: Mapping, pairs: Mapping[str, tuple[str, str]], learn: bool
+) -> Iterator[tuple[dict[str, str], np.ndarray, np.ndarray]]:
+    """What is compared: ``task, model, measure, what``, and values of one condition and another.
 
-    ``pairs``: name → two conditions. Answers of one fine-tuned model to two texts are paired by
-    seed; of two fine-tunings (``learn``: the other one learnt
-    shuffled words) the seeds are independent. Columns as `mixing.paired_difference`, and
-    ``task``, ``model``, ``measure``, ``what``.
+    Answers of one fine-tuned model to two texts are paired by seed: their difference, and zeros. Of
+    two fine-tunings (``learn``: the other one learnt shuffled words) the seeds are independent.
     """
-    tables = []
     for (task, model, condition), own in values.items():
         for what, (one, other) in pairs.items():
             if condition != one or (task, model, other) not in values:
@@ -104,9 +100,23 @@ def differences(
                 less = values[task, model, other][measure]
                 if alike:
                     scores, less = scores - less, np.zeros_like(less[:1])
-                about = list(data[task].sets), groups_of(data[task].gold)
-                table = mixing.paired_difference(scores, less, *about, **options)
-                tables.append(table.assign(task=task, model=model, measure=measure, what=what))
+                about = {"task": task, "model": model, "measure": measure, "what": what}
+                yield about, scores, less
+
+
+def differences(
+    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+    learn: bool, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """What one condition has above another, within, across and the drop, by language.
+
+    ``pairs``: name → two conditions. Columns as `mixing.paired_difference`, and ``task``,
+    ``model``, ``measure``, ``what``.
+    """
+    tables = []
+    for about, scores, less in _compared(values, pairs, learn):
+        of = list(data[about["task"]].sets), groups_of(data[about["task"]].gold)
+        tables.append(mixing.paired_difference(scores, less, *of, **options).assign(**about))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -202,34 +212,44 @@ def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.D
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
-def by_writing(
-    values: Mapping, compared: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+def steady_means(
+    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
     learn: bool, **options: int,
 ) -> pd.DataFrame:  # fmt: skip
-    """Costs within, in the means of languages with spaces between words and of those without.
+    """`differences` of means over languages within, across, and within by writing; with ``told``.
 
-    Without spaces, characters are shuffled, so that words go, too. Rows as of `differences`, with
-    ``writing``; scores of the first measure.
+    `claims.steady` of all of a task at once. Of languages without spaces between words characters
+    are shuffled, so that words go, too. ``setting``: "within", "across", "with spaces", "without
+    spaces".
     """
     tables = []
-    for (task, model, condition), own in values.items():
-        codes = np.array([not spaceless(code) for code in data[task].sets])
-        kinds = {"with spaces": codes, "without spaces": ~codes}
+    for task, own in data.items():
+        of_task = {key: x for key, x in values.items() if key[0] == task}
+        about, *both = zip(*_compared(of_task, pairs, learn), strict=True)
+        spaced = np.array([not spaceless(code) for code in own.sets])
+        kinds = {"with spaces": spaced, "without spaces": ~spaced}
         kinds = {name: mask for name, mask in kinds.items() if mask.any()}
-        for what, (one, other) in compared.items():
-            if condition != one or (task, model, other) not in values or " adds" in what:
-                continue
-            measure, scores = next(iter(own.items()))
-            each = [
-                np.stack([mixing.within(np.moveaxis(x, -1, 1))[..., mask].mean(axis=-1)
-                          for mask in kinds.values()], axis=1)
-                for x in (scores, values[task, model, other][measure])
-            ]  # fmt: skip
-            less = (each[0], each[1]) if learn else (each[0] - each[1], None)
-            table = mixing.averages(less[0], groups_of(data[task].gold), less[1], **options)
-            about = {"task": task, "model": model, "what": what, "measure": measure}
-            tables.append(table.assign(writing=list(kinds), **about))
+
+        def means(values: np.ndarray, masks: Sequence[np.ndarray]) -> np.ndarray:
+            grids = np.moveaxis(values, -1, 1)
+            inside = mixing.within(grids)
+            by_kind = [inside[..., mask].mean(axis=-1) for mask in masks]
+            over = [x.mean(axis=-1) for x in (inside, mixing.across(grids))]
+            return np.stack([*over, *by_kind], axis=1)
+
+        stacks = [[means(x, kinds.values()) for x in part] for part in both]
+        table = steady([*zip(*stacks, strict=True)], groups_of(own.gold), **options)
+        names = ("within", "across", *kinds)
+        rows = [x | {"setting": name} for x in about for name in names]
+        tables.append(table.join(pd.DataFrame(rows)))
     return pd.concat(tables, ignore_index=True)
+
+
+def by_writing(means: pd.DataFrame) -> pd.DataFrame:
+    """Of `steady_means` the costs by kind of writing, by the first measure of each task."""
+    first = means.groupby("task")["measure"].transform("first")
+    kept = means["what"].str.startswith("cost") & means["setting"].str.endswith("spaces")
+    return means[kept & (means["measure"] == first)].rename(columns={"setting": "writing"})
 
 
 def in_short(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
@@ -250,35 +270,34 @@ def in_short(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
 
 
 def lost_by_writing(writing: pd.DataFrame) -> list[str]:
-    """A sentence a kind of writing: what each part costs, in points."""
+    """A sentence a kind of writing: what each part costs, in points, and whether it is told."""
     said = []
     for kind, rows in writing[~writing["what"].str.contains(ALONE)].groupby("writing", sort=False):
         told = [
-            f"{in_points(x.score, x.low, x.high)} ({x.what.removeprefix('cost, ')})"
+            f"{in_points(x.score, x.low, x.high)} ({x.what.removeprefix('cost, ')}"
+            f"{f', {UNTOLD}' if x.told == UNTOLD else ''})"
             for x in rows.itertuples()
         ]
         said.append(f"Languages {kind} between words lose {' and '.join(told)} points.")
     return said
 
 
-def reading(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The findings, a sentence each."""
-    said = []
-    own = gaps[(gaps["model"] == model) & (gaps["language"] == mixing.OVERALL)]
-    for (task, measure, what), rows in own.groupby(["task", "measure", "what"], sort=False):
+def reading(gaps: pd.DataFrame, means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
+    """The findings, a sentence each; ``means`` of `steady_means`, ``writing`` of `by_writing`."""
+    said, keys = [], ["task", "measure", "what"]
+    means = means[means["setting"].isin(mixing.SETTINGS)]
+    for (task, measure, what), rows in rows_of(means, model=model).groupby(keys, sort=False):
         if measure == "AUC" and ALONE not in what:
             told = [
-                f"{in_points(x.score, x.low, x.high)} {x.setting} ({sign_told(x.low, x.high)})"
+                f"{in_points(x.score, x.low, x.high)} {x.setting} ({x.told})"
                 for x in rows.itertuples()
-                if x.setting != "drop"
             ]
             said.append(f"**{TASK_NAMES[task]}: {what}**, by AUC: {', '.join(told)}.")
     for task, rows in rows_of(writing, model=model).groupby("task", sort=False):
         said += [f"**{TASK_NAMES[task]}: writing.** {x}" for x in lost_by_writing(rows)]
     costs = gaps[gaps["what"].str.startswith("cost") & (gaps["setting"] != "drop")]
-    below = [sign_told(*x) == "below" for x in costs[["low", "high"]].to_numpy()]
     said.append(
-        f"**Gains by shuffling**, which would speak against the method: {sum(below)} of "
-        f"{len(below)} intervals are below zero."
+        "**Gains by shuffling**, which would speak against the method: "
+        f"{(costs['high'] < 0).sum()} of {len(costs)} intervals are below zero."
     )
     return "\n".join(f"- {x}" for x in said)

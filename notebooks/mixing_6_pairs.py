@@ -1,13 +1,14 @@
 """Fine-tuning on a pair of languages: the averages of Tables 4 and 9."""
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PAIRS_ROWS, PrintedScores
+from shared.claims import steady
 from shared.controls import only
-from shared.mixing_tables import sign_told
 from shared.shown import in_points
 from xlx.experiment.grids import Grid, grid
 from xlx.measures.mixing import averages, checked_scores
@@ -47,6 +48,14 @@ def pair_cells(
     }
 
 
+def _by_rows(
+    conditions: Mapping[str, np.ndarray], languages: Sequence[str], inside: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    each = {name: checked_scores(x, languages, -1)[1] for name, x in conditions.items()}
+    rows = {name: [x[:, mask].mean(axis=1) for mask in inside.values()] for name, x in each.items()}
+    return {name: np.stack(x, axis=1) for name, x in rows.items()}
+
+
 def pair_table(
     conditions: Mapping[str, np.ndarray], languages: Sequence[str], pair: tuple[str, str],
     groups: Sequence[int] | None = None, *, unseen_only: bool = False, **options: int,
@@ -66,11 +75,7 @@ def pair_table(
     ``gain_high`` are by how much the first condition is above the row's, paired (0 in its own).
     """
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
-    each = {name: checked_scores(x, languages, -1)[1] for name, x in conditions.items()}
-    values = {
-        name: np.stack([x[:, mask].mean(axis=1) for mask in inside.values()], axis=1)
-        for name, x in each.items()
-    }
+    values = _by_rows(conditions, languages, inside)
     first, tables = next(iter(values.values())), []
     about = {"pair": "-".join(pair), "row": list(inside)}
     about["n_cells"] = [int(mask.sum()) for mask in inside.values()]
@@ -82,15 +87,28 @@ def pair_table(
     return pd.concat(tables, ignore_index=True)
 
 
-def pair_tables(
-    by_pair: Mapping[str, Mapping[str, np.ndarray]], languages: Sequence[str],
-    groups: Sequence[int], **options: int | bool,
-) -> pd.DataFrame:  # fmt: skip
-    """`pair_table` of several pairs ("en-de"), each with its conditions."""
-    return pd.concat(
-        pair_table(conditions, languages, tuple(name.split("-")), groups, **options)
-        for name, conditions in by_pair.items()
-    )
+def steady_tables(
+    asked: Mapping[str, tuple[Mapping[str, Mapping[str, np.ndarray]], bool]],
+    languages: Sequence[str], groups: Sequence[int], **options: int,
+) -> dict[str, pd.DataFrame]:  # fmt: skip
+    """`pair_table` of several pairs ("en-de"), by what is asked, with ``told``.
+
+    ``asked``: name → values of each pair by condition, and whether of unseen languages alone;
+    ``told``: on which side of zero a gain is (`claims.steady`, of all tables at once).
+    """
+    tables, gains = {}, []
+    for what, (by_pair, unseen) in asked.items():
+        own = []
+        for name, conditions in by_pair.items():
+            pair, how = tuple(name.split("-")), {"unseen_only": unseen}
+            own.append(pair_table(conditions, languages, pair, groups, **how, **options))
+            first, *rest = _by_rows(
+                conditions, languages, pair_cells(languages, pair, **how)
+            ).values()
+            gains += [(first, other) for other in (first, *rest)]
+        tables[what] = pd.concat(own)
+    told = iter(steady(gains, groups, **options)["told"])
+    return {x: table.assign(told=[*islice(told, len(table))]) for x, table in tables.items()}
 
 
 def by_row(table: pd.DataFrame, shown: pd.Series, columns: str | list[str]) -> pd.DataFrame:
@@ -110,7 +128,7 @@ def printed_rows(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
 
 
 def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
-    """The answer, from `pair_tables`."""
+    """The answer, from a table of `steady_tables`."""
     said = []
     for name, own in rows_of(table, condition="baseline").groupby("pair", sort=False):
         rows = own.set_index("row")[["gain", "gain_low", "gain_high"]]
@@ -128,7 +146,7 @@ def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
 
 
 def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
-    """The findings, a sentence each; ``tables``: measure or cells → `pair_tables`."""
+    """The findings, a sentence each; ``tables``: of `steady_tables`."""
     said = []
     for what, table in tables.items():
         for condition, row, name in (
@@ -140,8 +158,7 @@ def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
                 continue  # the other rows have cells that were learnt
             rows = rows_of(table, condition=condition, row=row)
             told = [
-                f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)} "
-                f"({sign_told(x.gain_low, x.gain_high)})"
+                f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)} ({x.told})"
                 for x in rows.itertuples()
             ]
             if told:

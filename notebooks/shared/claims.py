@@ -4,16 +4,23 @@ The values are computed from the notebook's own tables, so that a changed result
 """
 
 import os
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from IPython.display import display
 
-from printed.printed_tables import verdict
+from printed.printed_tables import VERDICTS
+from xlx.measures import mixing
+from xlx.measures.igap import crossed_interval
 from xlx.results import store
 
 ENDS = ["value", "low", "high"]
+HELD, UNHELD, UNTOLD = VERDICTS[0], *VERDICTS[2:]
+#: What a claim says, and what lies on the other side of it.
+OPPOSITE = {"low": "high", "high": "low", "<": ">", ">": "<", "above": "below", "below": "above"}
 
 
 def stated(
@@ -28,19 +35,83 @@ def stated(
     cell : what the table is called in its cell of the notebook.
     claim : with names of columns in braces: "LD of {model}".
     holds : what is said of the columns, "low > 0.5"; without it a number is told and nothing said.
+        It "does not hold" where the interval lies on the other side, "high < 0.5"; else it cannot
+        be told.
     """
     if isinstance(table, pd.Series):
         table = table.rename(value).reset_index()
     said = [claim.format_map(row) for row in table.to_dict("records")]
-    held = [verdict([part]) for part in table.eval(holds)] if holds else ""
+    against = re.sub(r"\b(?:low|high|above|below)\b|[<>]", lambda x: OPPOSITE[x[0]], holds)
+    sides = [table.eval(x).astype(bool) for x in (holds, against) if x]
+    held = np.select(sides, [HELD, UNHELD], UNTOLD) if holds else ""
     ends = table.rename(columns={value: "value"}).reindex(columns=ENDS).to_numpy(dtype=float)
     return pd.DataFrame(ends, columns=ENDS).assign(claim=said, verdict=held, cell=cell)
 
 
+# --- differences that stay ------------------------------------------------------------------------
+
+
 def one_sign(each: np.ndarray) -> np.ndarray:
-    """Whether means over seeds, ``(S, ...)``, keep their sign whichever seed is left out."""
+    """Whether means over seeds, ``(S, ...)``, keep their sign whichever seed is left out.
+
+    Of one seed there is none to leave out.
+    """
     rest = np.sign(each.sum(axis=0) - each)
-    return np.abs(rest.sum(axis=0)) == len(each)
+    return (np.abs(rest.sum(axis=0)) == len(each)) | (len(each) == 1)
+
+
+def told_sides(ends: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Of intervals ``(draws, K, 2)`` "above" zero, or "below", in all draws and where ``sure``."""
+    signs = np.sign(ends).sum(axis=(0, 2))
+    told = sure & (np.abs(signs) == 2 * len(ends))
+    return np.where(told, np.where(signs > 0, "above", "below"), UNTOLD)
+
+
+def crossed(
+    values: np.ndarray, groups: np.ndarray, above: float = 0
+) -> tuple[float, float, float, str]:
+    """`igap.crossed_interval` of ``(S, n)``, and its side of ``above`` whichever seed is left out.
+
+    The interval has a closed form, so there is no other draw of it.
+    """
+    ends, each = crossed_interval(values, groups), np.atleast_2d(values).mean(axis=1) - above
+    return *ends, told_sides(np.array([[ends[1:]]]) - above, one_sign(each)).item()
+
+
+def steady(
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]], groups: np.ndarray, n_seeds: int = 20, *,
+    seed: int, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """`mixing.averages` of all pairs of ``(S, K, n)``, the first less the second, and ``told``.
+
+    That is "above" zero, "below", or that it cannot be told: where the interval holds zero, or does
+    so with another of ``n_seeds`` seeds of the bootstrap, or where the mean changes sign without
+    one of the fine-tunings of either side. A second of one seed stands for all.
+    """
+    n = max(len(other) for _, other in pairs)
+    wide = [(one, np.broadcast_to(less, (n, *less.shape[1:]))) for one, less in pairs]
+    one, other = (np.concatenate(part, axis=1) for part in zip(*wide, strict=True))
+    each, less = one.mean(axis=-1), other.mean(axis=-1)
+    sure = one_sign(each - less.mean(axis=0)) & one_sign(each.mean(axis=0) - less)
+    draws = [mixing.averages(one, groups, other, seed=seed + k, **options) for k in range(n_seeds)]
+    ends = np.array([drawn[["low", "high"]] for drawn in draws])
+    return draws[0].assign(told=told_sides(ends, sure))
+
+
+def checked(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
+    """How many differences a notebook looks at, calls real, and which of these turn.
+
+    ``tables``: name → a table with ``low``, ``high`` and ``told``, and a row's name with columns in
+    braces. Real is an interval without zero; one that turns is ``told`` as "cannot be told".
+    """
+    rows = {}
+    for name, (table, form) in tables.items():
+        real = table[(table["low"] > 0) | (table["high"] < 0)]
+        turn = real[real["told"] == UNTOLD]
+        which = "; ".join(form.format_map(row) for row in turn.to_dict("records"))
+        rows[name] = {"checked": len(table), "without zero": len(real), "turn": len(turn)}
+        rows[name]["which"] = which or "none"
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def tell(*parts: pd.DataFrame) -> None:

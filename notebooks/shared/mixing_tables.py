@@ -242,16 +242,6 @@ def knowledge(
     return pd.concat(tables, ignore_index=True)
 
 
-def sign_told(low: float, high: float) -> str:
-    """Whether an interval is clearly "above" zero, or "below", or that "cannot be told".
-
-    Clearly: by 2 % of its width, which is three times what the ends of 10,000 resamples move by
-    with another seed of the bootstrap.
-    """
-    slack = 0.02 * (high - low)
-    return "above" if low > slack else "below" if high < -slack else "cannot be told"
-
-
 def measured(
     grids: Iterable[Grid], measure: Callable[..., pd.DataFrame], score: str = "accuracy",
     **options: Any,

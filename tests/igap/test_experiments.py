@@ -10,6 +10,7 @@ import igap_2_ranking
 import igap_3_models
 import igap_4_directions
 from shared import igap_tables, ranking
+from shared.claims import UNTOLD, crossed
 from tests.igap.test_transfers import made, made_run, task
 from xlx.experiment.transfers import Transfers, TransferTask
 from xlx.text.examples import Examples
@@ -84,6 +85,30 @@ def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half()
     turned = igap_4_directions.reversals(values, groups)
     assert turned.index.tolist() == ["de → en, less en → de"]
     assert turned["low"].item() > 0
+    assert turned["told"].item() == "above"
+
+
+def test_what_turns_without_one_seed_cannot_be_told() -> None:
+    noise, at = 0.02 * np.random.default_rng(0).standard_normal(400), np.array([[0.5, 0.5, 0.5]]).T
+    each = at + noise, at * [[-0.2], [-0.2], [0.6]] + noise, noise - at, at[:1] + noise
+    told = [crossed(values, np.arange(400))[3] for values in each]
+    assert told == ["above", UNTOLD, "below", "above"]  # of the last there is no other seed
+
+
+def test_wrong_translations_raise_igap_and_copies_or_a_kept_label_do_not() -> None:
+    shares, third = (0.0, 0.4, 1.0), 2 / 3
+    found = {
+        (says, poison): [
+            igap_4_directions.poisoned(planted(says, 300), poison, share, 1)
+            .losses(0.0, 0.001)["en", "de"].mean() for share in shares
+        ]
+        for says in ("knows", "constant") for poison in igap_4_directions.POISONS
+    }  # fmt: skip
+    other, alike, copy = igap_4_directions.POISONS
+    assert found["knows", other] == pytest.approx([x * third for x in shares], abs=0.1)
+    assert found["knows", alike] == found["knows", copy] == [0, 0, 0]
+    assert found["constant", copy] == pytest.approx([third, 0.4, 0], abs=0.03)
+    assert found["constant", other] == found["constant", alike] == pytest.approx([third] * 3)
 
 
 def with_words() -> TransferTask:
@@ -107,7 +132,9 @@ def with_words() -> TransferTask:
 def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     measured, signs = igap_3_models.strings(with_words(), "en", "mini-xlmr")
     assert signs[["en", "es", "ja"]].tolist() == ["no", "no", "ない"]
-    table = igap_3_models.accuracies(measured, "en").set_index(["subject", "text", "language"])
+    table = igap_3_models.accuracies(measured, "en", 0.9)
+    table = table.set_index(["subject", "text", "language"])
+    assert table["told"].loc[igap_3_models.NEGATOR].unique().tolist() == ["above"]
     found = table["accuracy"].unstack()
     for text in ("text", igap_3_models.ALL_TEXTS, igap_3_models.TRANSLATIONS):
         bag, sign = (found.loc[x, text] for x in (igap_3_models.BAG, igap_3_models.NEGATOR))
@@ -145,6 +172,13 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
     assert table.loc[igap_3_models.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
     assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
+    for sign, told in ((1, "below"), (-1, UNTOLD)):  # without one fine-tuning as before, or turned
+        others, asked = (
+            [gaps.assign(igap=sign * gaps["igap"])],
+            (pd.DataFrame(columns, index), 50, 1),
+        )
+        found = igap_3_models.steady_correlations(gaps, others, *asked)
+        assert found.loc["MD", "told"] == told
 
 
 def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:

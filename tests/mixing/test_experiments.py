@@ -1,10 +1,13 @@
 """What the notebooks ask: data by parameters, and what is told of small grids by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import mixing_1_nli
+import mixing_4_controls
 import mixing_6_pairs
 from shared import mixing_tables
 from shared.claims import one_sign
@@ -57,7 +60,7 @@ def test_differences_to_baselines_are_paired() -> None:
 def test_pairs_are_shown_by_row() -> None:
     base, tuned = (grid(x, random(k)).scores["accuracy"] for k, x in enumerate("ab"))
     of = {"en-de": {"fine-tuned": tuned, "baseline": base}}
-    table = mixing_6_pairs.pair_tables(of, CODES, np.arange(20), **FEW)
+    table = mixing_6_pairs.steady_tables({"x": (of, False)}, CODES, np.arange(20), **FEW)["x"]
     scores = mixing_6_pairs.by_row(table, table["score"], ["pair", "condition"])
     own = tuned.mean(axis=2)[0, 1]
     assert scores.loc["l1-l2", ("en-de", "fine-tuned")] == pytest.approx(own)
@@ -101,6 +104,30 @@ def test_a_difference_that_turns_cannot_be_told() -> None:
     assert (known["low"].iloc[6] > 0) | (known["high"].iloc[6] > 0)
     each = np.array([[1.0, 3.0], [1.0, 1.0], [1.0, -1.5]])
     assert one_sign(each).tolist() == [True, False]
+
+
+def test_tables_of_controls_and_pairs_say_which_side_stays() -> None:
+    rng, n, drawn = np.random.default_rng(0), 90, {"n_resamples": 100, "seed": 0}
+    right = (rng.random((3, 3, 3, n)) < 0.7).astype(float)
+    wrong = np.where(rng.random(right.shape) < 0.6, 0, right)  # less, in every cell and seed
+    gold = SimpleNamespace(first=tuple(map(str, range(n))), second=None)
+    data = {"NLI": SimpleNamespace(sets=dict.fromkeys(["en", "de", "th"]), gold=gold)}
+    answers = {"words in order": right, "hypothesis shuffled": wrong, "premise shuffled": right}
+    values = {("NLI", "m", x): {"accuracy": y} for x, y in answers.items()}
+    asked = values, mixing_4_controls.comparisons(values), data, False
+    means = mixing_4_controls.steady_means(*asked, **drawn)
+    told = means.groupby("what")["told"].unique().map(list).to_dict()
+    which = {"premise shuffled": ["cannot be told"], "hypothesis shuffled": ["above"]}
+    assert told == {f"cost, {x}": y for x, y in which.items()}
+    both = means.merge(mixing_4_controls.differences(*asked, **drawn).query("language == 'mean'"),
+                       on=["what", "setting"])  # fmt: skip
+    ends = [both[[f"{x}_{side}" for x in ("score", "low", "high")]] for side in "xy"]
+    np.testing.assert_allclose(*ends, atol=1e-12)  # the first draw is that of the table
+    assert len(both) == len(mixing_4_controls.by_writing(means)) == 4
+    of = {"en-de": {"fine-tuned": wrong, "baseline": right}}
+    found = mixing_6_pairs.steady_tables({"x": (of, False)}, CODES, np.arange(n), **drawn)["x"]
+    rows = found.set_index(["condition", "row"])["told"]
+    assert (rows["baseline", "*-*"], {*rows["fine-tuned"]}) == ("below", {"cannot be told"})
 
 
 def test_overlap_and_held_out_languages_of_planted_scores() -> None:
