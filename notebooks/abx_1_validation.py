@@ -309,7 +309,7 @@ _SHUFFLED = {
 
 @style.styled
 def shuffle_curves(table: pd.DataFrame) -> Figure:
-    """MD of text and of spoiled text over layers, a panel a model."""
+    """MD of text and of spoiled text over layers, one panel per model."""
     return _over_layers(table, "control", _SHUFFLED)
 
 
@@ -333,21 +333,21 @@ CHOICES = {
 
 @style.styled
 def choice_curves(table: pd.DataFrame) -> Figure:
-    """MD over layers, by what B is chosen from, a panel a model."""
+    """MD over layers, by what B is chosen from, one panel per model."""
     return _over_layers(table, "task", CHOICES)
 
 
 @style.styled
 def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Figure:
-    """MD against retrieval over language pairs, a panel a pairing of layers, a colour a model.
+    """MD against retrieval over language pairs, one panel per pair of layers, one colour per model.
 
     ``table`` as of `retrieval_pairs`; ``statistics`` maps a pairing to lines of text.
     """
     on = scatter(table, x="MD", y="retrieval", series="model", panel="pairing",
                  looks=style.looks(order(table, "model")), size=8, alpha=0.4,
-                 width=2.8)  # fmt: skip
-    on.titles(lambda pairing: f"{pairing}\n{statistics[pairing]}")
-    return on.done("MD of a language pair", "retrieval, top-1")
+                 width=2.8, height=3)  # fmt: skip
+    on.titles(lambda pairing: f"layers: {pairing}\n{statistics[pairing]}")
+    return on.done("MD of a language pair", "share of sentences whose translation is the nearest")
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
 
 @styled
 def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFrame) -> Figure:
-    """Scores over layers, a column a model: of form above, of meaning below (Figure 3).
+    """Scores over layers, one column per model: of form above, of meaning below (Figure 3).
 
     ``twins``: the same of untrained twins, drawn thin; ``bags``: ``model``, ``task``, ``score``.
     """
@@ -250,6 +250,6 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
         rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
         written=number if n_cells <= 28 else None,
         cell=(7.8 / n_cells, 0.24), turned=45 if n_cells <= 28 else 90,
-        bar="ABX score (bright: high)", edge=(0.7, 1.4),
+        bar="ABX score (bright: high)", edge=(0.7, 1.4), grey="no such checkpoint",
     )  # fmt: skip
     return on.done("training step", LAYER)

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from shared.abx_figures import LAYER, STEP, chance_line
+from shared.abx_figures import LAYER, STEP
 from shared.abx_tables import PAIR, at_last, partial_correlations, printed_results
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.scoring import Length, subject_scores
@@ -19,7 +19,7 @@ from xlx.measures import statistics
 from xlx.measures.abx import average_layers, pair_scores
 from xlx.plots.panels import across, parts
 from xlx.plots.primitives import curves, scatter
-from xlx.plots.style import BLUE, CHANCE, MEASURES, ZERO, look, styled
+from xlx.plots.style import BLUE, MEASURES, ZERO, look, styled
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
 
@@ -158,7 +158,7 @@ def alike(pairs: pd.DataFrame, *what: str) -> pd.Series:
 def tradeoff(
     table: pd.DataFrame, meanings: Sequence[str], statistics: Mapping[tuple[str, str], str]
 ) -> Figure:
-    """Language pairs by LD and MD (Figure 6 of the ABX paper), a row a kind of MD.
+    """Language pairs by LD and MD (Figure 6 of the ABX paper), one row per kind of MD.
 
     ``table`` has ``model``, ``language_1``, ``language_2``, ``LD`` and the ``meanings``;
     ``statistics``: model and meaning → a line of text. The pairs at the ends of both scales are
@@ -176,10 +176,9 @@ def tradeoff(
     long["written"] = long["pair"].where(long.index.isin(ends), "")
     on = scatter(long, x="LD", y="score", panel="panel", looks={None: look(BLUE, "o")},
                  columns=table["model"].nunique(), written="written", size=7, alpha=0.4,
-                 width=3.9, height=2.4)  # fmt: skip
-    across(on, CHANCE, CHANCE)
+                 width=3.9, height=2.4, sharex="col", sharey="col")  # fmt: skip
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
-    return on.done("LD of a language pair", "MD of a language pair", handles=[chance_line()])
+    return on.done("LD of a language pair (chance: 0.5)", "MD of a language pair (chance: 0.5)")
 
 
 @styled

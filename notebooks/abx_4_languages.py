@@ -124,7 +124,7 @@ def language_maps(
         table, panel="panel", row="language", column=column, value="score", rows=list(rows),
         tops=lambda step: f"{step:,}", columns=columns, turned=90, bar_by=bars.get,
         bar=dict(zip(table["bar"], table["bar"], strict=True)), edge=(0.7, 1.5),
-        framed="turn" if framed else None, cell=(min(0.32, width), 0.125),
+        framed="turn" if framed else None, cell=(min(0.32, width), 0.125), grey=f"no such {column}",
     )  # fmt: skip
     told = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
     return on.done("training step" if column == "checkpoint" else LAYER, handles=told)

@@ -46,7 +46,7 @@ from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import average_layers
 from xlx.measures.statistics import SLACK
-from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about
+from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
@@ -480,13 +480,15 @@ def transfer_matrices(
         framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
         bar_by=lambda key: key[1], bar=bars, norm=norms, cmap=ABOUT,
     )  # fmt: skip
+    for task, axes in zip(norms, on.figure.axes[-len(norms) :], strict=True):
+        axes.set_xlim(left=min(0, rows_of(table, task=task, itself=False)["accuracy"].min()))
     itself = Patch(label="the language itself", **HATCHED)
     return on.done("target", "source", handles=[framed_handle("best source of a target"), itself])
 
 
 @styled
 def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    """How often the chosen source beats a random one, a point a target (Figure 16).
+    """How often the chosen source beats a random one, one point per target (Figure 16).
 
     ``table`` has ``model``, ``task``, ``target`` and ``win_rate``; ``summary`` has ``model``,
     ``task``, ``mean``, ``low`` and ``high``.

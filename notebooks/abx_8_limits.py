@@ -369,7 +369,7 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
 
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
-    """LD and its companions over layers, a panel a model."""
+    """LD and its companions over layers, one panel per model."""
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
                 columns=4, width=2.15, height=2.3)  # fmt: skip
     return on.done(LAYER, "score", handles=with_lines(on, chance="chance of LD"))
@@ -408,7 +408,7 @@ def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) ->
     return (
         "**In short.** LD sees the mean vectors of languages and little else: where each language "
         f"has dimensions of its own, and mean zero, it is {blind:.2f}. In the last layer of "
-        f"`{model}`, without the means, LD is {_told(apart)}; yet the nearest sentence is of the "
+        f"`{model}`, without the means, LD is {_told(apart)}. Yet the nearest sentence is of the "
         f"own language in {_told(last.loc['neighbours, centred'])} (chance 0.5). Written in one "
         f"alphabet, LD goes from {texts.loc['as it is', 'score']:.2f} to "
         f"{texts.loc['one alphabet', 'score']:.2f}."
@@ -624,7 +624,7 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
 
 @style.styled
 def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """The share over the depth of each model, a panel a kind of `DRAWN_KINDS`."""
+    """The share over the depth of each model, one panel per kind of `DRAWN_KINDS`."""
     rows = rows_of(own, language=MEAN)
     rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN_KINDS)]
     on = curves(rows, x="depth", value="share", series="model", panel="kind", columns=3, every=3,

@@ -140,10 +140,10 @@ def _told(row: pd.Series) -> str:
 
 @styled
 def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
-    """Transfer gap, IGAP and error by training error, a column a direction (Figure 1).
+    """Transfer gap, IGAP and error by training error, one column per direction (Figure 1).
 
     ``points`` has ``model``, ``source``, ``target``, ``training``, ``transfer_gap`` and
-    ``interlingual``, a row a fine-tuned model. ``curves`` has ``model``, ``source``, ``target``,
+    ``interlingual``, one row per fine-tuned model; ``curves``: ``model``, ``source``, ``target``,
     ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model is in the window: there
     the curve is broken and a cross of its colour stands in the strip below; ``chance`` and
     ``one_label`` are the gaps of models that guess in the target language and that give it the
@@ -166,11 +166,15 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     shown = {"panel": ("quantity", "direction"), "scale": 100}
     on = primitives.scatter(
         long, x="training", y="value", series="model", looks=styles, size=9, alpha=0.45,
+        labels={model: f"{model}: a checkpoint" for model in styles},
         width=2.1 if lines["direction"].nunique() > 2 else 3.4, height=1.55, sharey="row", **shown,
     )  # fmt: skip
     primitives.curves(lines, x="percent", value="igap", series="model", looks=styles, on=on,
-                      bars=True, shift=20 * step, linewidth=1, **shown)  # fmt: skip
-    for (column, label), dash in zip(NOTHING.items(), ((0, (1, 2)), (0, (6, 3))), strict=True):
+                      labels={model: f"{model}: IGAP at E′" for model in styles}, bars=True,
+                      shift=20 * step, linewidth=1, **shown)  # fmt: skip
+    one = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
+    known = zip([*NOTHING.items()][: 2 - one], ((0, (1, 2)), (0, (6, 3))), strict=False)
+    for (column, label), dash in known:
         for quantity, more in (("interlingual", 0), ("translated", lines["level"])):
             primitives.curves(
                 lines.drop_duplicates(["direction", "level"])
@@ -200,7 +204,7 @@ def error_parts(table: pd.DataFrame) -> Figure:
     """The cross-lingual error of each target as a bar of its three parts (Equation 4, Figure 7).
 
     ``table`` has ``source``, ``target`` and the columns of `PARTS`, rates in [0, 1]; ``guess``, the
-    error of guessing, is a line. A panel a source.
+    error of guessing, is a line. One panel per source.
     """
     on = panels(table, "source", columns=3, width=2.7, height=0.16 * table["target"].nunique() + 1,
                 sharex=True)  # fmt: skip

@@ -219,7 +219,7 @@ def reading(
 
 @styled
 def luck_lines(table: pd.DataFrame) -> Figure:
-    """The least gap by the number of checkpoints (`luck_curves`); a line a seed."""
+    """The least gap by the number of checkpoints (`luck_curves`); one line per seed."""
     on = curves(table, x="k", value="value", series="seed", panel="source", scale=100, low="",
                 labels={seed: f"seed {seed}" for seed in table["seed"].unique()}, width=2.7,
                 columns=3, sharex=True)  # fmt: skip
@@ -232,7 +232,7 @@ def luck_lines(table: pd.DataFrame) -> Figure:
 def ranking_dots(
     table: pd.DataFrame, means: pd.DataFrame, *, printed: Mapping[str, float]
 ) -> Figure:
-    """Accuracy of transfer-direction ranking, a row a metric, a point a source (Tables 1 and 5).
+    """Accuracy of direction ranking, one row per metric, one point per source (Tables 1 and 5).
 
     Both tables have ``metric`` and ``accuracy`` (Equation 6), the first by source. Those of
     ``means`` are drawn in black below the points, with ``low`` and ``high``, and grey around them

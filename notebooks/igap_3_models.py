@@ -442,17 +442,17 @@ def told_course(table: pd.DataFrame) -> str:
 
 @styled
 def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) -> Figure:
-    """Accuracy by language, a lane a language: what a member knows and what strings know."""
+    """Accuracy by language, one lane per language: what a member knows and what strings know."""
     rows = accuracy[accuracy["subject"].isin(subjects) & (accuracy["language"] != MEAN_TARGET)]
     of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
     on = lanes(
         rows, item="language", value="accuracy", series="subject", scale=100, width=6.2, lane=0.045,
         items=[*of_first["language"]], names=language_label,
+        labels={x: x.replace("/step-000000", ", untrained") for x in subjects},
     )  # fmt: skip
     across(on, x=50)
-    return on.done(
-        "accuracy (%)", handles=[handle("guessing", GUESSING | {"marker": ""}, line=True)]
-    )
+    guess = handle("guessing", GUESSING | {"marker": ""}, line=True)
+    return on.done("accuracy (%)", handles=[guess])
 
 
 @styled
@@ -467,5 +467,4 @@ def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
                 width=2.7, sharey=False, low="", even=True)  # fmt: skip
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
-    on.titles(str)
     return on.done("pretraining step", "")

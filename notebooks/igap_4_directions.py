@@ -21,7 +21,7 @@ from xlx.experiment.transfers import (
     transfer_task,
 )
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
-from xlx.plots.panels import HATCHED, NOT_MEASURED, number, scale_about
+from xlx.plots.panels import HATCHED, across, number, scale_about
 from xlx.plots.primitives import curves, heatmap, scatter
 from xlx.plots.style import ABOUT, HIGH, ZERO, styled
 from xlx.subjects.identity import title
@@ -265,7 +265,7 @@ def reading(
     said.append(f"**Reverse.** {clear} of {len(turned)} directions differ from their reverse.")
     wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
     pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]
-    said.append(f"**Targets** are alike from all sources; r of IGAP: {', '.join(pairs)}.")
+    said.append(f"**Targets.** Over targets, r of IGAP from two sources: {', '.join(pairs)}.")
     said += [
         f"**Printed**, {row.measure}, from {row.source}: r = {row.r:.2f} "
         f"({row.low:.2f} to {row.high:.2f})."
@@ -286,7 +286,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     """Test accuracy, IGAP and transfer gap from source to target (Figures 2 and 4 to 6).
 
     ``directions`` has ``source``, ``target`` and one or more of ``accuracy``, ``igap`` and
-    ``transfer_gap``, a panel each, and a row a direction of one task. Gaps of a language with
+    ``transfer_gap``, a panel each, and one row per direction of one task. Gaps of a language with
     itself are 0 by definition and hatched; a number that is missing is a dash (no model in the
     window), and a direction that the table does not have stays grey. Scales are at least 20 points
     wide, and that of the transfer gap is white at 0.
@@ -318,25 +318,22 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     if "igap" in maps and directions["igap"].isna().any():
         handles.append(Line2D([], [], linestyle="none", marker="$–$", color="black",
                               label="no model in the window"))  # fmt: skip
-    if len(directions) < len(rows) * len(across):
-        handles.append(Patch(**NOT_MEASURED))
     return on.done("target", "source", handles=handles)
 
 
 @styled
 def printed_scatter(table: pd.DataFrame) -> Figure:
-    """A direction a point, ours by the printed one; a panel a measure, a colour a source.
+    """One point per direction, ours by the printed; one panel per measure, one colour per source.
 
     ``table`` is of `beside_printed`.
     """
+    alone = table.groupby("measure")["source"].transform("nunique") == 1
+    table = table.assign(written=table["target"].where(alone, ""))
     on = scatter(table, x="printed", y="ours", series="source", panel="measure", scale=100,
                  labels={x: f"from {x}" for x in table["source"].unique()}, size=24, width=3.8,
-                 height=2.9, sharex=False, sharey=False)  # fmt: skip
-    for axes, rows in on.each(table):
+                 height=2.9, written="written", sharex=False, sharey=False)  # fmt: skip
+    for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **ZERO | {"zorder": 0})
-        for row in rows.itertuples() if rows["source"].nunique() == 1 else ():
-            axes.annotate(row.target, (100 * row.printed, 100 * row.ours), xytext=(3, 3),
-                          textcoords="offset points", fontsize=8)  # fmt: skip
     return on.done("printed, XLM-R (points); line: ours as printed", "ours (points)")
 
 
@@ -345,7 +342,5 @@ def ratio_curves(table: pd.DataFrame) -> Figure:
     """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
     on = curves(table, x="ratio", value="value", series="model", panel="measure", scale=100,
                 width=3)  # fmt: skip
-    for axes in on.axes.values():
-        axes.axhline(50, color="0.5", linewidth=0.8, linestyle=":")
-    on.titles(str)
+    across(on, y=50)
     return on.done("share of random labels", "per cent; dotted: guessing")

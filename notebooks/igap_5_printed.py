@@ -46,7 +46,7 @@ def reading(p: IgapTables) -> list[str]:
 
 @styled
 def printed_averages(table: pd.DataFrame) -> Figure:
-    """IGAP averaged over targets, a row a model, as printed and over all targets alike.
+    """IGAP averaged over targets, one row per model, as printed and over all targets alike.
 
     ``table`` is of `IgapTables.drawn_averages`: ``task`` (a panel), ``row``, ``kind``, ``value``,
     ``low`` and ``high`` (missing where there is no interval), in [0, 1].

@@ -23,7 +23,7 @@ from xlx.text.parallel import ParallelCorpus
 
 @styled
 def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Score of each language by layer, a panel a way to read a model (Figure 3).
+    """Score of each language by layer, one panel per way to read a model (Figure 3).
 
     ``table`` has ``language``, ``layer``, ``mu`` and ``panel``; rows are those of ``names``.
     """
@@ -37,7 +37,7 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
 @styled
 def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str, str]) -> Figure:
-    """Mean score of groups of languages by layer, a panel a model (Figure 3).
+    """Mean score of groups of languages by layer, one panel per model (Figure 3).
 
     ``table`` has ``model``, ``states``, ``language``, ``layer`` and ``mu``: a colour and a marker
     for each group, a dash for each way to take the states. ``bags`` (``model``, ``language``,

@@ -356,7 +356,7 @@ def pair_measures(
 
 @styled
 def correlations(table: pd.DataFrame, *, xlabel: str) -> Figure:
-    """Correlations with their intervals, a row a measure, a colour and a marker a model.
+    """Correlations with their intervals, one row per measure, one colour per model.
 
     ``table`` has ``model``, ``measure``, ``r``, ``low`` and ``high``; the measure with the largest
     of them stands above.
@@ -424,7 +424,7 @@ def estimate_lines(
 
 @styled
 def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figure:
-    """Scores of a task against those that MEXA leads to expect, a point a language (Figure 1).
+    """Scores of a task against those that MEXA leads to expect, one point per language (Figure 1).
 
     ``table`` is of `adjusted_scores`; one bar shows a typical interval. ``lines`` has ``panel``,
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
@@ -444,8 +444,9 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
         if half > 0:
             axes.errorbar([0.95], [half + 0.03 * reach], yerr=half, color="0.35", capsize=2,
                           linewidth=1, transform=axes.get_yaxis_transform())  # fmt: skip
+    on.titles(lambda key: f"{key} of layers")
     typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
-    return on.done(xlabel, "score of the task", handles=[typical])
+    return on.done(xlabel, f"score of the task {table['task'].iloc[0]}", handles=[typical])
 
 
 def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> pd.DataFrame:

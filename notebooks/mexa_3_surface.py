@@ -175,10 +175,13 @@ def share_points(points: pd.DataFrame) -> Figure:
         points.assign(panel="score μ"), points.assign(mu=left, panel="score μ, bag held"),
     ])  # fmt: skip
     table["script"] = np.where(table["latin"] == 1, "Latin", "other")
-    table["written"] = table["label"].str[:3]
+    rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
+    table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
     on = scatter(table, x="log", y="mu", series="script", panel="panel", written="written",
                  looks=looks(order(table, "script"), {}), columns=2, width=3.6, height=3.2,
                  sharey=False)  # fmt: skip
-    for axes in on.axes.values():
+    said = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
+    for axes, label in zip(on.axes.values(), said, strict=True):
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
-    return on.done("share of Llama 2's text, percent", "MEXA score (share of hits)")
+        axes.set_ylabel(label, fontsize=9)
+    return on.done("share of Llama 2's text (%, logarithmic)")

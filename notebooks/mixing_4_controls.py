@@ -258,14 +258,14 @@ def in_short(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
     first, _ = PARTS[task]
     about = {"model": model, "task": task, "measure": measure, "setting": "within"}
     adds = [
-        f"{told_difference(gaps, what=x, **about)} ({x.split(' adds, ')[1]})"
+        f"{x.split(' adds, ')[1]}: {told_difference(gaps, what=x, **about)}"
         for x in dict.fromkeys(gaps["what"])
         if " adds, " in x
     ]
     costs = lost_by_writing(rows_of(writing, model=model, task=task))
     return (
         f"**In short.** `{model}` is asked about shuffled words. {' '.join(costs)} "
-        f"What the {first} adds to the rest: {'; '.join(adds) or 'not asked'}."
+        f"What the {first} adds to the rest, by what is asked. {'. '.join(adds) or 'Nothing'}."
     )
 
 

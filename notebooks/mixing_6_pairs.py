@@ -134,8 +134,8 @@ def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
         rows = own.set_index("row")[["gain", "gain_low", "gain_high"]]
         gains = {x: in_points(*rows.loc[x]) for x in ("l1-l2", "l2-l1", "*-*")}
         said.append(
-            f"Pairs in {name} gain {gains['l1-l2']} points in their own cell, {gains['l2-l1']} "
-            f"swapped, {gains['*-*']} in the whole grid."
+            f"Pairs in {name} gain {gains['l1-l2']} points in their own cell. Swapped they "
+            f"gain {gains['l2-l1']}, in the whole grid {gains['*-*']}."
         )
     above = rows_of(table, condition=only, row="l1-l2")
     above = [f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)}" for x in above.itertuples()]

@@ -32,7 +32,7 @@ from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import lanes
-from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
+from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
 from xlx.subjects import identity, loading
 from xlx.text.parallel import ParallelCorpus
 
@@ -335,7 +335,7 @@ def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> st
         f"**In short.** In MD among sentences of like length, {len(above)} of {n} models beat the "
         f"bag of their own subwords at their best layer: {_named(above)}.",
         f"Of {len(clear) + len(rest)} differences from a reference, {len(clear)} "
-        f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open: "
+        f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open. These: "
         + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
         *([f"Public models have, for scale: {told}."] if scale else []),
     ]  # fmt: skip
@@ -357,7 +357,7 @@ def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
         + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
         "And in LD: " + _named(of_ld, "`{model}` minus `{reference}` {span}") + ".",
         "Not distinguishable from their reference: " + _named(known) + ".",
-        f"Of {len(alone)} more nothing is known of luck, since neither recipe was run twice"
+        f"Of {len(alone)} more the spread over runs is unknown, since neither recipe was run twice"
         + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "") + ".",
     ]  # fmt: skip
     return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)
@@ -388,7 +388,7 @@ def member_profiles(
 
 @styled
 def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> Figure:
-    """Differences of two models with intervals, a row a pair of models, a panel a task.
+    """Differences of two models with intervals, one row per pair of models, one panel per task.
 
     ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark
     each), ``value``, ``low`` and ``high``; ``least`` and ``most`` are a wider, thinner interval.
@@ -400,7 +400,8 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> 
         table, item="pair", value="value", series="layers", panel="task", columns=len(tasks),
         looks={name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
                for name, hollow, mark in kinds},
-        wide=("least", "most"), width=3.1, lane=0.13, sharex=False,
+        wide=("least", "most"), width=3.1, lane=0.13,
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
-    return on.titles(NAMES).done("difference (share)")
+    told = [handle("interval: inner documents, outer runs too", ZERO | {"marker": "|"}, line=True)]
+    return on.titles(NAMES).done("score of the first model less the second's", handles=told)

@@ -41,7 +41,7 @@ def _whole(on: Panels) -> None:
 
 @styled
 def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
-    """LD and matched MD over layers, a panel a model (`lenses.by_layer`)."""
+    """LD and matched MD over layers, one panel per model (`lenses.by_layer`)."""
     shown = {task: MEASURES[task] for task in ("LD", MATCHED)}
     on = curves(table, x="layer", value="score", series="task", panel="subject", looks=shown,
                 labels=NAMES, width=3.9, height=2.1)  # fmt: skip
@@ -52,7 +52,7 @@ def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
 
 @styled
 def rival_lines(table: pd.DataFrame) -> Figure:
-    """Sentences nearer than the translation, by layer: a line a language, a panel a model."""
+    """Sentences nearer than the translation: one line per language, one panel per model."""
     names = {code: language_label(code) for code in table["language"].unique()}
     on = curves(table, x="layer", value="rivals", series="language", panel="model", low="",
                 labels=names, looks=looks(names), width=3.9, height=2.0)  # fmt: skip
@@ -95,7 +95,7 @@ def setting_lanes(table: pd.DataFrame, chance: float) -> Figure:
 
 @styled
 def probe_lines(means: pd.DataFrame) -> Figure:
-    """A probe over layers, read in its own language and in others (``read``), a line a subject."""
+    """A probe over layers, in its own language and in others (``read``), one line per subject."""
     known = {}
     for name in means["subject"].unique():
         base = name.removesuffix(", untrained")

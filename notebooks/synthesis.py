@@ -453,14 +453,14 @@ def claims_of_probes(probes: Mapping[str, pd.DataFrame], names: Mapping[str, str
 
 @styled
 def layer_maps(table: pd.DataFrame) -> Figure:
-    """Where each measure is high: a panel a model, a row a measure, a column a layer.
+    """Where each measure is high: one panel per model, one row per measure, one column per layer.
 
     Colours go from the measure's lowest layer to its highest, whose score is written.
     """
     on = heatmap(
         table, row="measure", column="layer", value="scaled", panel="model", written="shown",
         cmap=HIGH, bar="from its lowest layer (dark) to its highest (bright)",
-        own_rows=True, cell=(0.36, 0.24), columns=1,
+        own_rows=True, own_columns=True, cell=(0.36, 0.24), columns=1,
     )  # fmt: skip
     return on.done("layer (0: embeddings)", "")
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from shared.xprobe_tables import CELL, over_languages
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
+from xlx.plots.panels import number
 from xlx.plots.primitives import curves, heatmap
 from xlx.plots.style import GUESSING, HIGH, language_label, look, looks, styled
 from xlx.subjects.identity import Name
@@ -110,7 +111,7 @@ def _looks(names: Sequence[str]) -> dict[str, dict[str, object]]:
 
 @styled
 def by_layer(means: pd.DataFrame, names: Sequence[str]) -> Figure:
-    """Accuracy by layer, a panel a task: a line a subject, chance dotted (`over_languages`)."""
+    """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
     on = curves(
         means, x="layer", value="accuracy", series="subject", panel="task", scale=100, columns=3,
         looks=_looks(names), sharey=False, height=1.6,
@@ -127,7 +128,8 @@ def matrix(cells: pd.DataFrame, layer: int) -> Figure:
     shown = shown.assign(above=100 * (shown["accuracy"] - shown["chance"]))
     on = heatmap(
         shown, row="source", column="target", value="above", panel="task", columns=3, cmap=HIGH,
-        names=language_label, bar="points above chance", written=lambda value: f"{value:.0f}",
+        names=language_label, written=lambda value: number(value, 0),
+        bar=f"{shown['subject'].iloc[0]}, layer {layer}: points above chance",
     )  # fmt: skip
     return on.done("read in", "trained in")
 

@@ -419,7 +419,7 @@ _GAINS = {
 
 @styled
 def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
-    """Gain over English, a panel a task: a dot a language, mean over encoders of a condition."""
+    """Gain over English, one panel per task: one dot per language, mean over encoders."""
     means = cells.groupby(["condition", "task", "language"])["accuracy"].mean()
     rows = []
     for task, (name, (condition, base)) in itertools.product(tasks, _GAINS.items()):

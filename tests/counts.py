@@ -129,6 +129,13 @@ NO_SENTENCE = re.compile(
     r"```.*?```|\$\$.*?\$\$|^ *\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
 )
 ATOM = re.compile(r"`[^`]*`|\$[^$]*\$")
+#: What has a digit and is no number: links, marks of lists, what a paper numbers, years, names.
+NO_NUMBER = re.compile(
+    r"\[[^][]*\]\([^)]*\)|^\s*\d+\.(?= |$)|<[^<>]*>|\b(?:19|20)\d\d\b|\b[A-Z]\.\d+"
+    r"|\b(?:Tables?|Figures?|Appendix|Appendices|[Ss]ections?|[Ee]quations?|[Ll]essons?|[Cc]laims?)"
+    r" [A-Z]?[\d.]+(?:(?:, | and | to |, and )[A-Z]?\d[\d.]*)*|\b[A-Za-zα-ω][\w+-]*\d[\w.+-]*"
+    r"|\b(?:XLM-R|xlm-r|Llama|Gemma|OLMo|Mistral|Qwen)[ -]?\d[\d.]*(?: \d+[BM])?"
+)
 
 
 def words(text: str) -> int:
@@ -141,6 +148,18 @@ def sentences(text: str) -> list[str]:
     plain = ATOM.sub("x", NO_SENTENCE.sub("", text))
     lines = re.split(r"\n\s*\n|\n(?=\s*(?:[-*#]|\d+\.) )", plain)
     return [one for line in lines for one in re.split(r"(?<=[.!?])[*_)]*\s+", line)]
+
+
+def numbers(sentence: str) -> int:
+    """Numbers of one of the `sentences`, without those in names and references (`NO_NUMBER`)."""
+    return len(re.findall(r"\d[\w.,:/−-]*", NO_NUMBER.sub("x", sentence)))
+
+
+def typed(path: Path) -> dict[str, str]:
+    """Markdown that a person wrote: where → text, of the cells of a notebook or of a page."""
+    cells = json.loads(path.read_text("utf-8"))["cells"] if path.suffix == ".ipynb" else []
+    own = enumerate("".join(x["source"]) * (x["cell_type"] == "markdown") for x in cells)
+    return {f"[{i}]": said for i, said in own} or {"": path.read_text("utf-8")}
 
 
 def reading_load(path: Path) -> dict[str, float]:

@@ -1,13 +1,15 @@
 """How much a notebook gives to read: counted in what is committed (`tests.counts.reading_load`)."""
 
+import ast
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tests.counts import reading_load
-from xlx.results.paths import NOTEBOOKS
+from tests.counts import numbers, reading_load, sentences, typed
+from xlx.results.paths import NOTEBOOKS, ROOT
 
 #: What the house style allows.
 HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0,
@@ -17,6 +19,9 @@ OTHERS = {
     "report": (1464, 1531, 2, 6, 7, 20),
 }
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+#: Everything that a reader opens: chapters, lessons, pages of the book.
+PAGES = [*PATHS, *sorted((NOTEBOOKS / "course").glob("*.ipynb")), ROOT / "README.md",
+         *sorted((NOTEBOOKS / "book").glob("*.md"))]  # fmt: skip
 
 
 def too_much(path: Path, most: dict[str, int]) -> dict[str, int]:
@@ -24,6 +29,12 @@ def too_much(path: Path, most: dict[str, int]) -> dict[str, int]:
     load = reading_load(path)
     over = {what: load[what] for what, n in most.items() if load[what] > n}
     return over | ({"short": 0} if most is HOUSE and not load["short"] else {})
+
+
+IDIOM = re.compile(  # what readers could not decode
+    r"\b(?:a|[Oo]ne) (?:cell|column|dot|file|label|line|map|number|panel|point|row) an? [a-z]+"
+    r"|\bby a hair|\bholds? (?:zero|0)\b(?!\.)|what fell|earns its keep|(?:beyond|of|within) luck"
+)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -55,3 +66,33 @@ def test_what_is_folded_is_counted_apart(tmp_path: Path) -> None:
     assert set(too_much(path, HOUSE)) == {
         "words", "tables", "figures", "above 40 words", "words a sentence",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_typed_sentence_has_at_most_three_numbers(path: Path) -> None:
+    said = [(cell, one) for cell, text in typed(path).items() for one in sentences(text)]
+    most = 6 if path.stem == "README" else 3  # its findings are computed, those of `start`
+    assert [(cell, one) for cell, one in said if numbers(one) > most] == []
+
+
+@pytest.mark.parametrize(("text", "n"), [
+    ("At layer 4 it is 0.96 (0.94 to 0.98), and −0.5 with 1,500,000 updates.\n\n1. Two of 5", 7),
+    ("In [Table 3](x.md), Tables 2, 3 and 12 to 14, sections 5.1 and A.7, Appendix E, of 2019", 0),
+    ("E5, XLM-R 100, Llama 3.1 70B, Gemma 3 270M, FLORES-200, WMT24++ and `abx-1` with $r = 2$", 0),
+])  # fmt: skip
+def test_numbers_are_counted_without_names_and_references(text: str, n: int) -> None:
+    assert sum(map(numbers, sentences(text))) == n
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_no_idiom_of_our_own(path: Path) -> None:
+    shown = re.findall(r'"text/markdown": \[.*?\n *\]', path.read_text("utf-8"), re.DOTALL)
+    assert [x for text in (*typed(path).values(), *shown) for x in IDIOM.findall(text)] == []
+
+
+def test_no_idiom_of_our_own_in_a_message() -> None:
+    for path in (ROOT / "xlx").rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        docs = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        texts = [str(x.value) for x in nodes if isinstance(x, ast.Constant) and x not in docs]
+        assert [x for x in texts if IDIOM.search(x)] == []

@@ -113,16 +113,8 @@ class PrintedTables(Paper):
 
     @cached_property
     def ratios(self) -> pd.DataFrame:
-        """`xprobe_tables.relative_accuracies` with ``gain`` and ``sign``: 1, 0 or -1, whether a
-        cell is above English by more than rounding and luck."""
-        ratios = relative_accuracies(self.cells, half=self.half)
-        ratios["gain"] = ratios["accuracy"] - ratios["reference"]
-        sizes = (
-            self.n.loc[list(zip(ratios["task"], codes, strict=True))].to_numpy()
-            for codes in (ratios["language"], ["en"] * len(ratios))
-        )
-        sign = beyond(ratios["accuracy"], ratios["reference"], *sizes, half=self.half)
-        return ratios.assign(sign=sign)
+        """`xprobe_tables.relative_accuracies` with ``gain`` and ``sign``."""
+        return relative_accuracies(self.cells, self.n, half=self.half)
 
     def luck(self, task: str, encoder: str, language: str) -> float:
         """What rounding and luck can make of the difference of a cell to English."""

@@ -77,7 +77,7 @@ def language_courses(table: pd.DataFrame, bar: Callable[[str], str], **options: 
 def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     """The stretches of correlations of LD and MD for which a row of Table 1 is possible.
 
-    ``table`` has ``row`` and ``low``, ``middle``, ``high``, a row a stretch; ``printed`` is the
+    ``table`` has ``row`` and ``low``, ``middle``, ``high``, one row per stretch; ``printed`` is the
     correlation that the paper prints of its 630 pairs.
     """
     rows = table["row"].drop_duplicates().tolist()

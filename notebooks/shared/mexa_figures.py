@@ -94,11 +94,11 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
         axes.tick_params(length=0, labelsize=style.TINY)
         axes.tick_params(axis="x", labelrotation=90)
         axes.set_ylim(top=0, bottom=height)
-    labels = [f"{bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
-    return on.done(
-        "adjusted score: MEXA score × score in English",
-        handles=[Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, labels, strict=True)],
-    )
+        axes.set_facecolor("white")  # below a shorter column there is no language
+    labels = [f"score {bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
+    known = [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, labels, strict=True)]
+    x = "colour: adjusted score (MEXA score × score in English); row: a language"
+    return on.done(x, handles=known)
 
 
 @styled
@@ -140,7 +140,7 @@ def differences(table: pd.DataFrame) -> Figure:
 
 @styled
 def above_surface(table: pd.DataFrame) -> Figure:
-    """Scores of models against those of bags that know no language, a point a language.
+    """Scores of models against those of bags that know no language, one point per language.
 
     ``table`` has ``panel`` (its title, such as a model), ``surface`` and ``mu`` (scores of the bag
     and of the model, in [0, 1]) and ``script`` (a colour and a marker each). Above the diagonal a

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from xlx.plots import panels, style
@@ -36,7 +35,7 @@ def grid_maps(
     table: pd.DataFrame, first: str = "premise", second: str = "hypothesis",
     unit: str = "accuracy", *, columns: int | None = None, middle: float | None = None,
 ) -> Figure:  # fmt: skip
-    """Scores of every pair of languages, a map a model (Figures 2 to 10).
+    """Scores of every pair of languages, one map per model (Figures 2 to 10).
 
     ``table`` has ``model``, ``first`` and ``second`` (languages of the parts, or "all": rows and
     columns) and ``score``; ``first``, ``second`` and ``unit`` say what is on the axes and in the
@@ -72,17 +71,14 @@ def grid_maps(
     for axes in on.axes.values():
         small = style.SMALL if room / columns > _WHOLE + 0.02 else style.TINY
         axes.tick_params(axis="x", labelsize=small)
-    handles = [panels.framed_handle("within a language")]
-    if table["value"].count() < len(models) * len(rows) * len(across_):
-        handles.append(Patch(**panels.NOT_MEASURED))
-    return on.done(second, first, handles=handles)
+    return on.done(second, first, handles=[panels.framed_handle("within a language")])
 
 
 @styled
 def within_across(
     table: pd.DataFrame, chance: float | None = None, unit: str = "accuracy"
 ) -> Figure:
-    """Scores within and across by language, a panel a model (Tables 1 to 3).
+    """Scores within and across by language, one panel per model (Tables 1 to 3).
 
     ``table`` has ``model``, ``language``, ``setting``, ``score``, ``low`` and ``high`` (missing
     where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
@@ -93,7 +89,7 @@ def within_across(
 
 @styled
 def labels(table: pd.DataFrame) -> Figure:
-    """Scores within and across by label and language, a panel a label and model (Table 5).
+    """Scores within and across by label and language, one panel per label and model (Table 5).
 
     ``table`` has ``label`` and the columns of `within_across`, as `mixing.by_label` gives them, and
     errors are as there.
@@ -105,7 +101,7 @@ def labels(table: pd.DataFrame) -> Figure:
 
 @styled
 def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> Figure:
-    """Models beside their control tasks, a row a model, a column a task (Tables 7 and 14).
+    """Models beside their control tasks, one row per model, one column per task (Tables 7 and 14).
 
     ``table`` has ``task``, ``model``, ``condition`` ("original", "shuffled", a baseline),
     ``setting``, ``score``, ``low`` and ``high``; ``chance`` maps a task to the score of guessing.
@@ -119,7 +115,7 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
 def distances(table: pd.DataFrame) -> Figure:
     """How far a question's words are from its answer, by difficulty (Figures 1, 11 and 12).
 
-    A panel a model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
+    One panel per model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
     ``distance`` (in words), ``low`` and ``high``, as `mixing.tails` gives them. The axis is
     logarithmic: a few intervals are very wide.
     """
@@ -139,19 +135,25 @@ def distances(table: pd.DataFrame) -> Figure:
 
 @styled
 def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None) -> Figure:
-    """A model fine-tuned on a pair of languages and its baselines, a panel a pair (Tables 4, 9).
+    """A model fine-tuned on two languages and its baselines, one panel per pair (Tables 4, 9).
 
     ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
     ``condition``, ``score``, ``low`` and ``high``, as `mixing.pair_table` gives them; ``columns``
     panels stand side by side.
     """
-    meaning = "l1, l2: the languages of the pair; *: mean over the languages"
     on = lanes(
         table, item="row", value="score", series="condition", panel="pair", scale=100,
-        looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=1.7,
-        lane=0.14, joined=table["condition"].nunique() == 2,
+        looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=2.3,
+        lane=0.14, joined=table["condition"].nunique() == 2, names=_pair_row,
     )  # fmt: skip
-    return on.done(f"accuracy (%)   [{meaning}]", handles=_chance(on, chance))
+    on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
+    return on.done("accuracy (%)", handles=_chance(on, chance))
+
+
+def _pair_row(row: str) -> str:
+    """Say "l1-*" as a reader of the figure needs it."""
+    premise, hypothesis = row.replace("*", "any").split("-")
+    return f"premise {premise}, hypothesis {hypothesis}"
 
 
 def _settings(
@@ -160,12 +162,11 @@ def _settings(
 ) -> Figure:  # fmt: skip
     """Points within and across, and between them the drop."""
     table = table[table["setting"] != "drop"]
-    both = isinstance(panel, tuple)
     on = lanes(
         table, item=item, items=_mean_last(table, item), names=style.language_label, value="score",
         series="setting", panel=panel, scale=100, labels=style.NAMES, joined=True,
         looks={setting: style.MEASURES[setting] for setting in _SETTINGS},
-        sharex="col" if both else "all", lane=0.085 if both else 0.1,
+        lane=0.085 if isinstance(panel, tuple) else 0.1,
     )  # fmt: skip
     return on.done(xlabel, handles=_chance(on, chance))
 

@@ -285,17 +285,20 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
 
 # --- figures --------------------------------------------------------------------------------------
 
+#: What is regressed, as an axis says it.
+REGRESSED = {"above": "accuracy − commonest label", "f1": "F1 of entities", "accuracy": "accuracy"}
+
 
 @styled
 def learning_scatter(
-    table: pd.DataFrame, lines: pd.DataFrame, statistics: Mapping[tuple[str, str], str], *,
-    xlabel: str = "LD of a language", ylabel: str = "accuracy", label: str | None = "language",
+    table: pd.DataFrame, lines: pd.DataFrame, statistics: Mapping[tuple[str, str], str],
+    measures: Mapping[str, str], xlabel: str = "LD of a language", label: str | None = "language",
 ) -> Figure:  # fmt: skip
     """Accuracy against a score with a fitted line and its band (Figures 11 and 15).
 
     ``table`` has ``LD``, ``accuracy`` and ``label``, which names a point; the points furthest above
     and below the line are named (None: the pairs with the lowest LD). ``lines`` has ``x``, ``y``,
-    ``low``, ``high``; ``statistics`` a text for each (model, task).
+    ``low``, ``high``; ``statistics`` a text for each (model, task); ``measures`` as of `regressed`.
     """
     table = table.reset_index(drop=True)
     named = []
@@ -314,12 +317,15 @@ def learning_scatter(
     )  # fmt: skip
     curves(lines, x="x", value="y", looks={None: look(VERMILION, "")}, on=on, **options)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
-    return on.done(xlabel, ylabel)
+    for (_, task), axes in on.axes.items():
+        axes.set_ylabel(REGRESSED[measures.get(task, "above")], fontsize=8)
+        axes.locator_params(axis="x", nbins=5)
+    return on.done(xlabel)
 
 
 @styled
 def coefficients(table: pd.DataFrame) -> Figure:
-    """Regression coefficients, printed and ours, a row an analysis, a panel a predictor (Table 1).
+    """Coefficients, printed and ours, one row per analysis, one panel per predictor (Table 1).
 
     ``table`` has ``row`` (what the analysis is), ``model`` (or "printed"), ``term``,
     ``coefficient``, ``low``, ``high`` (missing where none is printed).

@@ -35,18 +35,26 @@ def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index()
 
 
-def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
+def relative_accuracies(
+    table: pd.DataFrame, n: pd.Series | None = None, *, half: float = 0.0
+) -> pd.DataFrame:
     """Accuracy of each cell over that of English (Figure 4): 1 is parity.
 
     A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
     ``reference`` (the English accuracy), ``ratio``, and ``least`` and ``most`` that rounding
     allows, as an accuracy a stands for anything from a - half (0 at least) to a + half. A ratio to
-    0 is infinite, and 0/0 missing.
+    0 is infinite, and 0/0 missing. With ``n`` (test sentences by task and language) also ``gain``
+    and ``sign``: 1, 0 or -1, whether a cell is above English by more than rounding and luck.
     """
     english, others = (table[(table["language"] == "en") == own] for own in (True, False))
     reference = english[["encoder", "task", "accuracy"]].rename(columns={"accuracy": "reference"})
     ratios = others[[*ACCURACY_KEYS, "accuracy"]].merge(reference, on=["encoder", "task"])
     accuracy, base = ratios["accuracy"], ratios["reference"]
+    if n is not None:
+        settings = ratios["language"], ["en"] * len(ratios)
+        sizes = (n.loc[list(zip(ratios["task"], codes, strict=True))] for codes in settings)
+        sign = beyond(accuracy, base, *(size.to_numpy() for size in sizes), half=half)
+        ratios = ratios.assign(gain=accuracy - base, sign=sign)
     return ratios.assign(
         ratio=accuracy / base,
         least=(accuracy - half).clip(lower=0) / (base + half),

@@ -86,7 +86,7 @@ DRAWN = {
     ),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
         made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
-        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
+        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), {"NER": "f1"},
     ),
     "coefficients": lambda: pair_regressions.coefficients(
         made("coefficient", term=("LD", "MD"), row=("POS", "NER"), model=("printed", *MODELS))

@@ -208,11 +208,11 @@ def parquet(**columns):
         ({"eng_Latn.flores.txt": EN, "deu_Latn.flores.txt": DE}, "names as deu_Latn.flores.txt"),
         ({"en.txt.gz": gzip.compress(EN.encode()), "de.txt": DE}, "(one sentence a line)"),
         ({"c.en.xz": lzma.compress(EN.encode()), "c.de.xz": lzma.compress(DE.encode())}, "c.de.xz"),
-        ({"a.tmx": TMX}, "a column a language of a.tmx"),
-        ({"a.tmx.gz": gzip.compress(TMX.encode())}, "a column a language of a.tmx.gz"),
-        ({"flores.csv": COMMAS}, "a column a language of flores.csv"),  # FLORES on the hub
+        ({"a.tmx": TMX}, "one column per language of a.tmx"),
+        ({"a.tmx.gz": gzip.compress(TMX.encode())}, "one column per language of a.tmx.gz"),
+        ({"flores.csv": COMMAS}, "one column per language of flores.csv"),  # FLORES on the hub
         ({"a.tsv": "en\tde\n" + "".join(map("{}\t{}\n".format, *CELLS.values()))}, "of a.tsv"),
-        ({"a.parquet": parquet(**CELLS)}, "a column a language of a.parquet"),
+        ({"a.parquet": parquet(**CELLS)}, "one column per language of a.parquet"),
         ({"a.parquet": parquet(translation=[  # OPUS-100
             dict(zip(CELLS, row, strict=True)) for row in zip(*CELLS.values(), strict=True)
         ])}, "of a.parquet"),

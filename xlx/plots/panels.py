@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from xlx.plots.style import GUESSING, HALO, MISSING, TINY, WIDTH
+from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
 
 Column = str | tuple[str, str] | None
 
@@ -158,7 +158,6 @@ def apart(heights: np.ndarray, least: float) -> np.ndarray:
 
 
 HATCHED = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "////", "linewidth": 0}
-NOT_MEASURED = {"color": MISSING, "label": "not measured"}
 
 
 def framed_handle(label: str) -> Patch:

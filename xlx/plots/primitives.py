@@ -181,9 +181,9 @@ def heatmap(
     written: str | Callable | None = None, framed: str | None = None, hatched: str | None = None,
     cell: tuple[float, float] = (0.3, 0.22), edge: tuple[float, float] = (1.6, 1.3),
     columns: int = 4, turned: float = 0, extend: str = "neither", own_rows: bool = False,
-    own_columns: bool = False,
+    own_columns: bool = False, grey: str = "not measured",
 ) -> Panels:  # fmt: skip
-    """Coloured cells, the first row above; grey where the table has no number.
+    """Coloured cells, the first row above; ``grey``: what cells without a number are.
 
     Panels with one key by ``bar_by`` share a ``norm`` (None: from their lowest to their highest
     value) and a bar of colours below them, called ``bar`` (None: no bar). ``written`` in cells: a
@@ -194,8 +194,7 @@ def heatmap(
     rows = order(table, row) if rows is None else list(rows)
     across = order(table, column) if across is None else list(across)
     n_rows, n_across, options = len(rows), len(across), {}
-    if own_rows or own_columns:
-        split = [part for _, part in parts(table, *([panel] if isinstance(panel, str) else panel))]
+    split = [x for _, x in parts(table, *([panel] if isinstance(panel, str) else panel or ()))]
     if own_rows:
         n_rows = max(part[row].nunique() for part in split)
     if own_columns:
@@ -220,6 +219,8 @@ def heatmap(
             inside = part[part[row].isin(lines) & part[column].isin(shown)]
             places = inside[column].map(shown.index), inside[row].map(lines.index)
             _mark(axes, inside, places, value, colours, (written, framed, hatched))
+            if (inside[value].notna() | inside.get(hatched, False)).sum() < len(lines) * len(shown):
+                axes.add_patch(Rectangle((0, 0), 0, 0, color=MISSING, label=grey))
             axes.set_xticks(np.arange(len(shown)) + 0.5, [tops(name) for name in shown])
             axes.set_yticks(np.arange(len(lines)) + 0.5, [names(name) for name in lines])
             if turned:

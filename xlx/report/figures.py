@@ -61,7 +61,7 @@ def covered_languages(tables: Tables) -> Figure:
 
 @styled
 def both_ways(tables: Tables) -> Figure:
-    """Retrieval from the pivot into each language, and back, a panel a model."""
+    """Retrieval from the pivot into each language, and back, one panel per model."""
     pivot, ways, ends = tables["coverage"]["pivot"].iloc[0], tables["retrieval"], _ends(tables)
     table = pd.concat(
         ways[ways[side] == pivot].assign(language=ways[other], direction=f"{word} {pivot}")
@@ -75,7 +75,7 @@ def both_ways(tables: Tables) -> Figure:
 
 @styled
 def pairs_apart(tables: Tables) -> Figure:
-    """MD among sentences of like length of each pair of languages, a panel a model."""
+    """MD among sentences of like length of each pair of languages, one panel per model."""
     pairs = tables["pairs"][tables["pairs"]["task"] == MATCHED]
     turned = pairs.rename(columns={"language_1": "language_2", "language_2": "language_1"})
     both = pd.concat([pairs, turned])
@@ -85,7 +85,7 @@ def pairs_apart(tables: Tables) -> Figure:
     on = heatmap(
         both[both["language_1"].isin(kin) & both["language_2"].isin(kin)], row="language_1",
         column="language_2", value="score", panel="model", rows=kin, across=kin, cell=(size, size),
-        columns=1, turned=90, bar="MD among sentences of like length",
+        columns=1, turned=90, bar="MD among sentences of like length", grey="itself",
     )  # fmt: skip
     return on.done()
 

@@ -199,7 +199,7 @@ def means_beside(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(drop=wide["within"] - wide["across"])[list(mixing.SETTINGS)].reset_index()
 
 
-def minutes_of(head: Headed, classes: Sequence[str], sets: Sets, n_inputs: int) -> float:
+def grid_minutes(head: Headed, classes: Sequence[str], sets: Sets, n_inputs: int) -> float:
     """About how long so many inputs take, by a few of each language, where nothing else runs."""
     tuned, laid = head.load(classes or None), []
     for part in sets.values():
@@ -229,7 +229,7 @@ def report_mixing(given: argparse.Namespace) -> None:
     head = Headed(given.model, dict(enumerate(classes)) or None)
     missing = unasked(head, sets) + unasked(head, alone)
     print(f"{missing} of them are to be asked: about "
-          f"{minutes_of(head, classes, sets, missing):.1f} minutes"
+          f"{grid_minutes(head, classes, sets, missing):.1f} minutes"
           if missing else "all were asked before: nothing is computed")  # fmt: skip
     if given.estimate:
         return

@@ -29,7 +29,7 @@ def listed(text: str) -> list[str]:
 
 #: Option → how it is read; a command chooses by name.
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "--text": {"help": "a corpus, or a folder with a file a language"},
+    "--text": {"help": "a corpus, or a folder with one file per language"},
     "--languages": {"type": listed, "help": "codes, as de,en,ja; all by default"},
     "--pivot": {"help": "the language that others are aligned with (en)"},
     "--tasks": {"nargs": "+", "metavar": "FILE",

@@ -106,9 +106,9 @@ def _of_the_layer(own: Tables) -> Answers:
     as_good = named_first(apart.query("not low > 0 and layer != @layer")["layer"])
     rest = f"does not tell it from {as_good}" if as_good else "tells it from every other layer"
     if last["layer"] != layer:
-        rest += f"; the last is {_told(last, 'difference')} below"
+        rest += f". The last is {_told(last, 'difference')} below"
     if not pd.isna(last["elsewhere"]):
-        rest += "; chosen on one half of the text and scored on the other, "
+        rest += ". Chosen on one half of the text and scored on the other, it has "
         rest += number(last["elsewhere"])
     yield "Which layer to use for sentences?", "layers", raw.loc[MATCHED], "score", (
         f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of like "
@@ -117,12 +117,12 @@ def _of_the_layer(own: Tables) -> Answers:
     yield "Does it tell languages apart?", "layers", raw.loc["LD"], "score", (
         f"At layer {layer} a sentence is nearer to another of its language than to that one's "
         f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: equal mean "
-        f"vectors, no more); without the mean of each language in {_told(centred.loc['LD'])}."
+        f"vectors, no more). Without the mean of each language: {_told(centred.loc['LD'])}."
     )  # fmt: skip
     yield "Does it tell meanings apart across languages?", "layers", raw.loc[MATCHED], "score", (
         f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
-        f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance), among sentences of like length "
-        f"in {_told(raw.loc[MATCHED])}, and these without the mean of each language in "
+        f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance). Among sentences of like length: "
+        f"{_told(raw.loc[MATCHED])}. The same without the mean of each language: "
         f"{_told(centred.loc[MATCHED])}."
     )  # fmt: skip
     pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
@@ -144,16 +144,16 @@ def _of_languages(own: Tables) -> Answers:
         mean = table.groupby(kind)["mu"].agg(["mean", "size"])
         mean = mean.sort_values("mean", ascending=False, kind="stable").itertuples()
         means.append(
-            f"mean by {kind}: {named_first([f'{name} {x:.2f} ({n})' for name, x, n in mean])}"
+            f"Mean by {kind}: {named_first([f'{name} {x:.2f} ({n})' for name, x, n in mean])}"
         )
     named = f" ({named_first(bare['language'])})" if len(bare) else ""
     yield "Which languages does it cover?", "coverage", least, "mu", (
         f"By MEXA with {least['pivot']}, each language at its best layer, "
         f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
-        f"{len(bare)} stay below {EDGES[1]}{named}; without the mean of each language "
-        f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}; best is "
+        f"{len(bare)} stay below {EDGES[1]}{named}. Without the mean of each language "
+        f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}. Best is "
         f"{most['language']}, {_told(most, 'mu')}, least {least['language']}, "
-        f"{_told(least, 'mu')}; {'; '.join(means)}."
+        f"{_told(least, 'mu')}. {'. '.join(means)}."
     )  # fmt: skip
     pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
     first = pairs.iloc[0]
@@ -161,7 +161,7 @@ def _of_languages(own: Tables) -> Answers:
                   for _, row in pd.concat([pairs.head(3), pairs.tail(1)]).iterrows())  # fmt: skip
     yield "Which pairs of languages are far apart?", "pairs", first, "score", (
         f"By MD among sentences of like length at layer {first['layer']} the farthest are "
-        f"{', '.join(far)}; the nearest {near}."
+        f"{', '.join(far)}. The nearest: {near}."
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _beside_others(own: Tables) -> Answers:
         yield "How does it compare?", "references", row, "difference", (
             f"Its MD among sentences of like length, {row['score']:.2f} at layer {row['layer']}, "
             f"{verdict} that of {row['reference']}, {row['reference_score']:.2f} at layer "
-            f"{row['reference_layer']}: a difference of {_told(row, 'difference')}."
+            f"{row['reference_layer']}. It is a difference of {_told(row, 'difference')}."
         )  # fmt: skip
     table, said = own["reading"], []
     for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
@@ -201,19 +201,19 @@ def _of_labels(own: Tables) -> Answers:
             f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
             f"{_told(first, 'r')}. From the line through the other languages a language's score is "
             f"told to within {first['error']:.3f} (root mean square), {better} from their mean, "
-            f"{first['error_of_mean']:.3f}; from {bag['predictor']} to within {bag['error']:.3f}."
+            f"{first['error_of_mean']:.3f}. From {bag['predictor']} to within {bag['error']:.3f}."
         )  # fmt: skip
     for probed, rows in () if probes is None else probes.groupby("probed", sort=False):
         rows = rows.sort_values("accuracy", kind="stable")
         least, most = rows.iloc[0], rows.iloc[-1]
         learnt_in = "each language" if rows["learnt_in"].nunique() > 1 else least["learnt_in"]
-        end = f"; the best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
+        end = f". The best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
         end = "" if least["best_layer"] == least["layer"] else end
         if absent := sorted(set(own["reading"]["language"]) - set(rows["language"])):
-            end += f"; the data have no {named_first(absent)}"
+            end += f". The data have no {named_first(absent)}"
         yield "Does it know parts of speech and topics?", "probes", least, "accuracy", (
             f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} right "
             f"in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} languages "
-            f"(the commonest label: {rows['majority'].mean():.2f}), from {least['language']} "
-            f"{_told(least, 'accuracy')} to {most['language']} {_told(most, 'accuracy')}{end}."
+            f"(the commonest label: {rows['majority'].mean():.2f}). Least: {least['language']} "
+            f"{_told(least, 'accuracy')}; most: {most['language']} {_told(most, 'accuracy')}{end}."
         )  # fmt: skip

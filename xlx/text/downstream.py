@@ -241,7 +241,9 @@ def score_files(
 
 def _read_json(file: Path) -> object:
     try:
-        return json.loads(file.read_text(encoding="utf-8-sig"))
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        json.dumps(content, ensure_ascii=False).encode()  # half a character is an error here
+        return content
     except (ValueError, RecursionError) as error:  # of JSON and of UTF-8
         raise TextError(f"{file} is no JSON ({error}).") from None
 

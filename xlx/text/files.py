@@ -37,8 +37,16 @@ _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES = {"bpt", "ept", "it", "ph", "ut"}
 
 
+#: Characters of a message.
+_LONGEST = 900
+
+
 class TextError(ValueError):
     """Text that cannot be used; says which file and line, or language, why, and what to do."""
+
+    def __init__(self, said: str) -> None:
+        """Of a long message, as of a torn file's cell, the middle is left out."""
+        super().__init__(said if len(said) <= _LONGEST else f"{said[:500]} … {said[-300:]}")
 
 
 def files_below(path: Path, fits: Callable[[Path], object], what: str, how: str) -> list[Path]:

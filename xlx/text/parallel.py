@@ -373,8 +373,8 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
         if tags and any(map(_SOME_LETTERS.match, cells.values())):
             columns[tags[0]] = {key: x for key, x in cells.items() if files.visible(x)}
     if not columns:
-        raise TextError(f"{path}: none of {', '.join(map(str, table))[:300]} names a language.")
-    return columns, f"a column a language of {parts[0].name}"
+        raise TextError(f"{path}: none of {', '.join(map(str, table))} names a language.")
+    return columns, f"one column per language of {parts[0].name}"
 
 
 def _is_tag(file: Path) -> bool:
