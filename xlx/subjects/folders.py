@@ -76,6 +76,8 @@ def load_config(label: str, folder: Path) -> Any:
     remote = read_json(words).get("auto_map") if words.exists() else None
     remote = remote.get("AutoTokenizer") if isinstance(remote, dict) else remote
     part, architecture = "its tokenizer" if remote else None, content.get("model_type")
+    if not isinstance(architecture, str | None):
+        raise ValueError(f"{folder / 'config.json'}: model_type is no name: fetch the model again")
     # Code that comes along with an architecture of transformers is not used: see `_check_class`.
     if architecture not in CONFIG_MAPPING and "auto_map" in content:
         part = f"the architecture {architecture!r}"
@@ -191,7 +193,7 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             "which could run code when read: get the model as safetensors"
         ) from None
     except Exception as error:
-        told = str(error).strip().partition("\n")[0] or type(error).__name__
+        told = str(error).strip().partition("\n")[0][:500] or type(error).__name__
         if isinstance(error, ImportError):
             problem = f"needs a package that is not installed: {told}"
         elif "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet

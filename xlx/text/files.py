@@ -134,7 +134,7 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
     where = str(file)
     try:
         if ".parquet" in file.suffixes:
-            table = pd.read_parquet(io.BytesIO(data))
+            table = pd.read_parquet(io.BytesIO(data)).astype(object)  # what is no UTF-8 shows now
             nested = [x for x in table if len(table) and isinstance(table[x].iloc[0], dict)]
             return pd.concat([table, *(pd.DataFrame([*table[x]]) for x in nested)], axis=1)
         if ".tmx" in file.suffixes:
