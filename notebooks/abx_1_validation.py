@@ -345,9 +345,9 @@ def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Fig
     """
     on = scatter(table, x="MD", y="retrieval", series="model", panel="pairing",
                  looks=style.looks(order(table, "model")), size=8, alpha=0.4,
-                 width=2.8, height=3)  # fmt: skip
-    on.titles(lambda pairing: f"layers: {pairing}\n{statistics[pairing]}")
-    return on.done("MD of a language pair", "share of sentences whose translation is the nearest")
+                 width=2.8)  # fmt: skip
+    on.titles(lambda pairing: f"{pairing}\n{statistics[pairing]}")
+    return on.done("MD of a language pair", "retrieval, top-1")
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -98,29 +98,6 @@ def own_neighbours(
     return with_models(names, tables)
 
 
-def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:
-    """What the paper says of layers, each a difference that is above zero where it holds.
-
-    "Middle" is the layer just above half of the depth.
-    """
-    middle = (len(of.scores.layers) - 1) // 2 + 1
-
-    def less(task: str, upper: int, lower: int) -> Average:
-        return average(of, task, layers=[upper]) - average(of, task, layers=[lower])
-
-    fall, upper = less("LD", 1, middle), less("LD", middle, -2)
-    upper = upper if upper.score > 0 else less("LD", -2, middle)
-    rows = {
-        "LD: first layer above the middle": fall,
-        "LD: changes less above the middle (plateau)": fall - upper,
-        "LD: last layer above the one before": less("LD", -1, -2),
-    }
-    for task in ("MD", MATCHED):
-        rows[f"{task}: middle above the embeddings"] = less(task, middle, 0)
-        rows[f"{task}: last layer below the one before"] = less(task, -2, -1)
-    return rows
-
-
 def early_checkpoint(trained: Sequence[CheckpointScores]) -> CheckpointScores:
     """The checkpoint whose step is nearest to `EARLY` of the last, on a log scale."""
     due = np.log(EARLY * max(trained[-1].step, 1))

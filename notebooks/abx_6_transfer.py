@@ -55,8 +55,6 @@ from xlx.text.parallel import ParallelCorpus
 
 #: What is fine-tuned on XNLI.
 ENCODER = run_units.MODEL
-#: The source of each task whose languages take part.
-TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
 
 # --- what crosses ---------------------------------------------------------------------------------
 

@@ -205,8 +205,8 @@ def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> p
             ends = crossed(reference[:n] - values[:n], groups)
             row |= dict(zip([*FEWER, "told"], ends, strict=True))
             row["kept"] = row["fewer"] / reference.mean()
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    return table.reindex(index=list(rows), columns=[*ENDS, *FEWER, "kept", "told"])
+    columns = [*ENDS, *FEWER, "kept", "told"]
+    return pd.DataFrame.from_dict(rows, orient="index").reindex(index=list(rows), columns=columns)
 
 
 def told(
@@ -300,9 +300,8 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
             f"is ahead of `{best}` in {(wide.loc[NEGATOR] > own).sum()} languages."
         )
     return said + [
-        f"**IGAP.** `{name}` loses {in_points(*row[FEWER])} points fewer than `{first}`"
-        f"{unsure(row)}."
-        for name, row in table.dropna(subset=FEWER).iterrows()
+        f"**IGAP.** `{name}` loses {in_points(*x[FEWER])} points fewer than `{first}`{unsure(x)}."
+        for name, x in table.dropna(subset=FEWER).iterrows()
     ]
 
 
@@ -432,8 +431,7 @@ def told_course(table: pd.DataFrame) -> str:
         f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. The "
         f"training step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The "
         f"plan expected nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to "
-        f"{form['high']:.2f})"
-        f"{unsure(form)}."
+        f"{form['high']:.2f}){unsure(form)}."
     )
 
 

@@ -208,17 +208,15 @@ def poisoned(of: Transfers, poison: str, share: float, seed: int) -> Transfers:
     """
     labels, rng = of.task.train[of.task.languages[0]].labels, np.random.default_rng(seed)
     chosen = rng.permutation(len(labels))[: round(share * len(labels))]
-    places, runs = np.arange(len(labels)), []
+    rows, places, runs = np.arange(len(labels)), np.arange(len(labels)), []
     for part in [chosen[labels[chosen] == x] for x in set(labels)] if poison == ALIKE else [chosen]:
         places[part] = np.roll(part, 1)
     for run in of.runs:
         own, said = f"train {run.source}", dict(run.predictions)
         for name in (f"train {code}" for code in of.task.train if code != run.source):
             answers = said[name]
-            said[name] = answers[:, places]
-            if poison == COPY:
-                copies = (places != np.arange(len(places))) & (answers >= 0)
-                said[name] = np.where(copies, said[own], answers)
+            wrong = said[own] if poison == COPY else answers[:, places]
+            said[name] = np.where(np.isin(rows, chosen) & (answers >= 0), wrong, answers)
         runs.append(replace(run, predictions=said))
     return replace(of, runs=tuple(runs))
 
@@ -252,7 +250,7 @@ def _lower_first(row: object) -> tuple[str, str, float, float, float]:
 
 
 def reading(
-    means: pd.DataFrame, turned: pd.DataFrame, agree: pd.DataFrame, across: pd.DataFrame,
+    means: pd.DataFrame, turned: pd.DataFrame, across: pd.DataFrame,
     memorised: Mapping[str, Transfers], tolerance: float,
 ) -> list[str]:  # fmt: skip
     """One finding a sentence, from the tables of the notebook."""
@@ -266,11 +264,6 @@ def reading(
     wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
     pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]
     said.append(f"**Targets.** Over targets, r of IGAP from two sources: {', '.join(pairs)}.")
-    said += [
-        f"**Printed**, {row.measure}, from {row.source}: r = {row.r:.2f} "
-        f"({row.low:.2f} to {row.high:.2f})."
-        for row in agree.dropna(subset="r").itertuples()
-    ]
     for model, of_model in memorised.items():
         curve = of_model.curves([0.0], tolerance).set_index("target").loc[MEAN_TARGET]
         lost = in_points(*curve[["igap", "low", "high"]]) if curve["n_models"] else "is not there"

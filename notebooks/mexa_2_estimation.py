@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from shared import regressions
+from shared import mexa_tables, regressions
 from shared.abx_tables import PAIR
 from shared.mexa_tables import (
     control_scores,
@@ -33,12 +33,9 @@ from xlx.plots.style import BLUE, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
-from xlx.text.downstream import SCORE_COLUMNS
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
 
-#: The topics of SIB-200 in tables of downstream scores.
-TOPIC_TASK = "SIB-200"
 #: What a score of a text is of; correlations are of these.
 POOLED = ["task", "text", "pooling", "layers"]
 #: What can be had without a model's states, and is held: predictors of the task beside MEXA.
@@ -82,60 +79,14 @@ def topic_tasks(
     there = files.loc[files["task"] == "TOPIC", "language"]
     probed = probing.probe_topics(models, there[there.isin(languages)], **options)
     tasks, known = [], {}
-    for task, centred in ((TOPIC_TASK, False), (f"{TOPIC_TASK}, centred", True)):
-        tasks.append(task_scores(probed, layer, centred=centred).assign(task=task))
+    for task, centred in (
+        (mexa_tables.TOPIC_TASK, False),
+        (f"{mexa_tables.TOPIC_TASK}, centred", True),
+    ):
+        tasks.append(mexa_tables.task_scores(probed, layer, centred=centred).assign(task=task))
         for model, value in topic_reliability(probed, layer, centred=centred).items():
             known[task, model] = {"majority": probed["majority"].mean(), "reliability": value}
     return pd.concat(tasks, ignore_index=True), pd.DataFrame(known).T.rename_axis(["task", "model"])
-
-
-def chosen_layer(table: pd.DataFrame) -> dict[str, int]:
-    """The layer of each model whose probes have the lowest validation loss, in English.
-
-    No other language is looked at: that choice can be made where only English has labels.
-    """
-    losses = table.groupby(["model", "layer"])["validation_loss"].mean()
-    return {model: int(rows.idxmin()[1]) for model, rows in losses.groupby("model")}
-
-
-def task_scores(
-    table: pd.DataFrame,
-    layer: int | str = "chosen",
-    *,
-    centred: bool = True,
-    accuracy: str = "accuracy",
-) -> pd.DataFrame:
-    """Scores of a task, as `xlx.text.downstream` has them, from what `probe_topics` returns.
-
-    ``layer``: whose probes count: a number, "chosen" (`chosen_layer`) or "mean" (over all);
-    ``centred``: which of the two scores (`probing.probe_topics`); ``accuracy``: of all test
-    sentences, or of "even" or "odd" ones.
-
-    One row a model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean over
-    seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``. ValueError
-    for a layer that is not there, and for several checkpoints of a model.
-    """
-    if (several := table.groupby("model")["checkpoint"].nunique()).max() > 1:
-        raise ValueError(
-            f"there are several checkpoints of {several.idxmax()}: score them one after another"
-        )
-    table = table[table["centred"] == centred]
-    if layer == "chosen":
-        table = table[table["layer"] == table["model"].map(chosen_layer(table))]
-    elif layer != "mean":
-        there = sorted(table["layer"].unique())
-        if layer not in there:
-            raise ValueError(
-                f"there is no layer {layer!r}: choose 'chosen', 'mean' or a number of "
-                f"{', '.join(map(str, there))}"
-            )
-        table = table[table["layer"] == layer]
-    scores = table.groupby(["model", "language"], sort=False, as_index=False)
-    scores = scores.agg(score=(accuracy, "mean"), n=("n", "first"))
-    if accuracy != "accuracy":
-        scores["n"] = (scores["n"] + (accuracy == "even")) // 2
-    scores["stderr"] = np.sqrt(scores["score"] * (1 - scores["score"]) / scores["n"])
-    return scores.assign(task=TOPIC_TASK)[list(SCORE_COLUMNS)]
 
 
 def topic_reliability(
@@ -150,7 +101,9 @@ def topic_reliability(
     """
     table = table[table["language"] != probing.SOURCE]
     even, odd = (
-        task_scores(table, layer, centred=centred, accuracy=half).set_index(["model", "language"])
+        mexa_tables.task_scores(table, layer, centred=centred, accuracy=half).set_index(
+            ["model", "language"]
+        )
         for half in ("even", "odd")
     )
     reliability = {}

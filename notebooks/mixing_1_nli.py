@@ -9,7 +9,7 @@ import pandas as pd
 from printed.mixing_claims import PrintedScores
 from shared import claims, regressions
 from shared.mexa_tables import load_text
-from shared.pair_regressions import held_out
+from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points, in_points
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
@@ -213,12 +213,6 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
         rows[name] = {"points for one SD": "; ".join(told), "R²": round(fit.r_squared, 2),
                       "R² on a language held out": unseen}  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def with_language(table: pd.DataFrame) -> list[np.ndarray]:
-    """For each language, which pairs have it."""
-    codes = table["source"].unique()
-    return [table[["source", "target"]].eq(x).any(axis=1).to_numpy() for x in codes]
 
 
 # --- what is said ---------------------------------------------------------------------------------

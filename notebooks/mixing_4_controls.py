@@ -162,12 +162,6 @@ def by_cells(table: pd.DataFrame, source: str) -> pd.DataFrame:
     )
 
 
-def told_difference(table: pd.DataFrame, **keys: str) -> str:
-    """One difference `in_points`, of the mean over languages, "nothing measured" where none is."""
-    rows = rows_of(table, language=mixing.OVERALL, **keys)[["score", "low", "high"]].to_numpy()
-    return in_points(*rows[0]) if len(rows) else "nothing measured"
-
-
 def task_or_inference(
     task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
     test_source: str | None, per_context: int | None, **origin: str | None,
@@ -231,16 +225,13 @@ def steady_means(
         kinds = {name: mask for name, mask in kinds.items() if mask.any()}
 
         def means(values: np.ndarray, masks: Sequence[np.ndarray]) -> np.ndarray:
-            grids = np.moveaxis(values, -1, 1)
-            inside = mixing.within(grids)
-            by_kind = [inside[..., mask].mean(axis=-1) for mask in masks]
-            over = [x.mean(axis=-1) for x in (inside, mixing.across(grids))]
-            return np.stack([*over, *by_kind], axis=1)
+            inside, across = (f(np.moveaxis(values, -1, 1)) for f in (mixing.within, mixing.across))
+            parts = [inside, across, *(inside[..., mask] for mask in masks)]
+            return np.stack([x.mean(axis=-1) for x in parts], axis=1)
 
         stacks = [[means(x, kinds.values()) for x in part] for part in both]
         table = steady([*zip(*stacks, strict=True)], groups_of(own.gold), **options)
-        names = ("within", "across", *kinds)
-        rows = [x | {"setting": name} for x in about for name in names]
+        rows = [x | {"setting": name} for x in about for name in ("within", "across", *kinds)]
         tables.append(table.join(pd.DataFrame(rows)))
     return pd.concat(tables, ignore_index=True)
 
@@ -252,15 +243,14 @@ def by_writing(means: pd.DataFrame) -> pd.DataFrame:
     return means[kept & (means["measure"] == first)].rename(columns={"setting": "writing"})
 
 
-def in_short(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The answer, from `differences` and `by_writing`."""
-    task, measure = gaps.loc[gaps["model"] == model, ["task", "measure"]].iloc[0]
+def in_short(means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
+    """The answer, from `steady_means` and `by_writing`."""
+    task, measure = means.loc[means["model"] == model, ["task", "measure"]].iloc[0]
     first, _ = PARTS[task]
-    about = {"model": model, "task": task, "measure": measure, "setting": "within"}
+    own = rows_of(means, model=model, task=task, measure=measure, setting="within")
     adds = [
-        f"{x.split(' adds, ')[1]}: {told_difference(gaps, what=x, **about)}"
-        for x in dict.fromkeys(gaps["what"])
-        if " adds, " in x
+        f"{x.what.split(' adds, ')[1]}: {in_points(x.score, x.low, x.high)}"
+        for x in own[own["what"].str.contains(" adds, ")].itertuples()
     ]
     costs = lost_by_writing(rows_of(writing, model=model, task=task))
     return (

@@ -152,9 +152,6 @@ def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFr
 
 # --- vocabularies ---------------------------------------------------------------------------------
 
-#: Kind of a vocabulary → its tokenizer, and the models that have it.
-Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
-
 
 def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
     """The vocabularies of several models: kind ("BPE", "WordPiece") → (tokenizer, its models).

@@ -11,16 +11,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from abx_2_dynamics import layer_contrasts
-from abx_5_probing import setups, task_languages
-from abx_6_transfer import TRANSFERRED
-from mexa_2_estimation import task_scores
-from mixing_1_nli import with_language
-from shared import mixing_tables
-from shared.abx_tables import ends
+from shared import mixing_tables, probe_setups
+from shared.abx_tables import ends, layer_contrasts
 from shared.lenses import Inference
-from shared.mexa_tables import language_families, language_scripts
-from shared.pair_regressions import held_out
+from shared.mexa_tables import language_families, language_scripts, task_scores
+from shared.pair_regressions import held_out, with_language
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.grids import groups_of
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
@@ -218,8 +213,8 @@ def pos_abroad(model: str, seed: int) -> pd.DataFrame:
     """POS probes read in other languages: ``source``, ``target``, ``layer``, ``accuracy``."""
     sizes = ({}, {}, {})
     probes = {"n_seeds": 6, "subword": "mean", "form": "concatenated", "hidden": None}
-    made = setups({"POS": None}, sizes, {}, seed=seed, **probes)
-    codes = task_languages(made, None, "CL", TRANSFERRED)["POS"]
+    made = probe_setups.setups({"POS": None}, sizes, {}, seed=seed, **probes)
+    codes = probe_setups.task_languages(made, None, "CL", probe_setups.TRANSFERRED)["POS"]
     table = cross_lingual(model, made["POS"], None)
     table = table[table[["source", "target"]].isin(codes).all(axis=1)]
     table = table[table["source"] != table["target"]]
@@ -334,7 +329,7 @@ def between(values: np.ndarray) -> list[float]:
 
 
 def abx_claims(scores: Mapping[str, CheckpointScores]) -> list[tuple]:
-    """What the ABX paper says of layers (`abx_2_dynamics.layer_contrasts`)."""
+    """What the ABX paper says of layers (`abx_tables.layer_contrasts`)."""
     said = {
         "LD falls to the middle layers": "LD: first layer above the middle",
         "LD rises in the last layer": "LD: last layer above the one before",

@@ -115,6 +115,6 @@ def test_a_notebook_of_several_models_runs_to_its_end(
 
 
 def test_a_model_without_results_is_named_before_anything_is_measured(folder: Path) -> None:
-    read = downstream.read_results(folder / "results")
+    read = downstream.read_tasks(folder / "results")
     with pytest.raises(TextError, match=r"None of the models .* may be gemma-3"):
         downstream.of_models(read, ["gemma-2-9b", "gemma-3"], "en")

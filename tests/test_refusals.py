@@ -403,16 +403,20 @@ HEAD = b"task,model,language,score,n\n"
         (b"", "line 1: the header lacks task"),
         (HEAD + "a,b,de,0.5,1\nü".encode("latin-1"), "no CSV in UTF-8"),
         (HEAD + b"a,b,de,0.5,1,7\n", "line 2: 6 cells, and the header has 5"),
-        (HEAD + b"a,b,de\n", "line 2: 3 cells"),
         (HEAD + b'"a"b,b,de,0.5,1\n', "no CSV"),
         (HEAD + b"a,b,de,0.5,inf\n", "n is 'inf'"),
-        (HEAD + b"a,b,de,0.5,1e999\n", "n is '1e999'"),
         (b"\xef\xbb\xbf" + HEAD + b"a,b,de,2,1\n", "line 2: score is '2'"),
+        (HEAD.replace(b"n\n", b"score\n"), "line 1: two columns are called 'score'; rename"),
+        (HEAD.replace(b"language", b"code"), "line 1: the header lacks language"),
+        (HEAD + b"a,b,tlhh,0.5,\n", "line 2: 'tlhh' is no language tag"),
+        (HEAD + b"a,b,en,good,\n", "line 2: score is 'good', which is no number"),
+        (HEAD + b"a,b,en,0.5,2.5\n", "line 2: n is '2.5'"),
+        (HEAD + b"a,b,de,0.6,\n" * 2, "line 3: a b de is also in .*, line 2"),
     ],
 )
 def test_csv_that_is_none(content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_bytes(content)
-    refused(lambda: downstream.read_csv(tmp_path / "own.csv"), says, TextError)
+    refused(lambda: downstream.read_tasks(tmp_path / "own.csv"), says, TextError)
 
 
 def test_no_mutation_of_a_csv_gives_a_foreign_error(tmp_path: Path) -> None:
@@ -425,7 +429,7 @@ def test_no_mutation_of_a_csv_gives_a_foreign_error(tmp_path: Path) -> None:
             content[place] = draw.integers(256)
         file.write_bytes(content[: draw.integers(20, len(content) + 1)])
         with contextlib.suppress(TextError):
-            downstream.read_csv(file)
+            downstream.read_tasks(file)
             right += 1
     assert right > 20
 
@@ -440,7 +444,6 @@ def results(**changes: object) -> str:
     ("content", "says"),
     [
         ("[" * 100_000, "is no JSON"),
-        (results().replace("0.1", "1" * 5000), "is no JSON"),
         (results(**{"n-samples": {"belebele_deu_Latn": {"effective": float("inf")}}}), "n is inf"),
         (results(**{"n-samples": {"belebele_deu_Latn": {"original": float("inf")}}}), "n is inf"),
         (results().replace("0.1", "1" + "0" * 400), "which is no number"),
@@ -448,16 +451,15 @@ def results(**changes: object) -> str:
 )
 def test_results_that_are_none(content: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(content)
-    refused(lambda: downstream.read_results(tmp_path), says, TextError)
+    refused(lambda: downstream.read_tasks(tmp_path), says, TextError)
 
 
 def test_no_results_are_named(tmp_path: Path) -> None:
-    refused(lambda: downstream.read_results(None), "are due in a list", TextError)
-    refused(lambda: downstream.read_results([]), "no results files", TextError)
-    refused(lambda: downstream.read_csv(tmp_path / "no"), "There is no file", FileNotFoundError)
+    refused(lambda: downstream.read_tasks(None), "are due in a list", TextError)
+    refused(lambda: downstream.read_tasks([]), "no results files", TextError)
+    refused(lambda: downstream.read_tasks(tmp_path / "no"), "There is no re", FileNotFoundError)
     os.mkfifo(tmp_path / "pipe.json")
-    for read in (downstream.read_results, downstream.read_csv):
-        refused(lambda read=read: read(tmp_path / "pipe.json"), "a pipe", TextError)
+    refused(lambda: downstream.read_tasks(tmp_path / "pipe.json"), "a pipe", TextError)
 
 
 # --- labels, trees, questions ---------------------------------------------------------------------

@@ -24,12 +24,14 @@ shipped part, repeated. A model that is not here is as large as its makers say (
 import argparse
 import ast
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial, reduce
 from pathlib import Path
-from types import ModuleType
+from textwrap import dedent
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +48,8 @@ from xlx.text.examples import Rows
 from xlx.text.files import TextError
 from xlx.text.questions import Questions
 
-#: Functions, of the package and of notebooks' modules, that declare runs.
-DECLARE = frozenset(
-    {"answered", "changed_grids", "course_runs", "fine_tuned", "finetune_all", "grid"}
-    | {"mixed_grids", "noisy_runs", "transfer_task"}
-)
+#: Where functions lie that may declare runs.
+OWN = (paths.NOTEBOOKS, Path(grids.__file__).parents[1])
 #: Examples in a language as published, by source and split; what XNLI is learnt from is MultiNLI.
 SIZES = {
     "xnli train": 392_702, "xnli validation": 2_490, "xnli test": 5_010,
@@ -74,19 +73,42 @@ SAMPLE, RATE = 512, 15
 # --- what is declared -----------------------------------------------------------------------------
 
 
-def needed(body: Sequence[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
-    """The statements that call one of `DECLARE`, and those that bind the names that these need.
+def called(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+    """The functions that a piece of code calls, by what its names stand for."""
+    for call in (x for x in ast.walk(node) if isinstance(x, ast.Call)):
+        first, *rest = ast.unparse(call.func).split(".")
+        with contextlib.suppress(KeyError, AttributeError):
+            if isinstance(found := reduce(getattr, rest, scope[first]), FunctionType):
+                yield found
+
+
+@cache
+def declares(function: FunctionType) -> bool:
+    """Whether a function of the package or of the notebooks declares runs, itself or by others."""
+    waiting, seen = [function], {finetuning.finetune_all, grids.grid}
+    while waiting:
+        if (one := waiting.pop()) in (finetuning.finetune_all, grids.grid):
+            return True
+        file = Path(one.__code__.co_filename)
+        if one not in seen and any(file.is_relative_to(each) for each in OWN):
+            seen.add(one)
+            waiting += called(ast.parse(dedent(inspect.getsource(one))), one.__globals__)
+    return False
+
+
+def needed(body: Sequence[ast.stmt], wanted: set[str], scope: Mapping[str, Any]) -> list[ast.stmt]:
+    """The statements that declare runs, and those that bind the names that these need.
 
     ``wanted``: names that are needed behind the body; those that are needed in it join them.
+    ``scope``: what the code imports.
     """
     kept: list[ast.stmt] = []
     for statement in reversed(body):
         parts = {x: own for x in ("body", "orelse") if (own := getattr(statement, x, None))}
-        inner = {part: needed(own, wanted) for part, own in parts.items()}
+        inner = {part: needed(own, wanted, scope) for part, own in parts.items()}
         nodes = list(ast.walk(statement))
-        calls = [x.func for x in nodes if isinstance(x, ast.Call)]
-        declares = any(getattr(x, "attr", getattr(x, "id", "")) in DECLARE for x in calls)
-        if any(inner.values()) if inner else declares or _bound(nodes) & wanted:
+        runs = any(map(declares, called(statement, scope)))
+        if any(inner.values()) if inner else runs or _bound(nodes) & wanted:
             for part, own in inner.items():
                 setattr(statement, part, own or [ast.Pass()])
             wanted |= {x.id for x in ast.walk(statement) if isinstance(x, ast.Name)}
@@ -157,7 +179,8 @@ class Declared:
     runs: list[Fine] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     _known: set[tuple] = field(default_factory=set)
-    _memory: dict[tuple, tuple[Any, Any]] = field(default_factory=dict)
+    _counted: dict[tuple, tuple[Rows, np.ndarray]] = field(default_factory=dict)
+    _away: Callable[[str], str | None] = field(default_factory=lambda: cache(model_missing))
 
     def read(self, notebook: str, values: Mapping[str, Any]) -> None:
         """Note the runs of a notebook with these parameters; relative paths are from here."""
@@ -169,7 +192,9 @@ class Declared:
         exec(code[at].source, scope)
         scope |= values
         body = ast.parse("\n".join(cell.source for cell in code[at + 1 :])).body
-        own = ast.fix_missing_locations(ast.Module(needed(body, set()), []))
+        known: dict[str, Any] = {}
+        exec(ast.unparse([x for x in body if isinstance(x, ast.Import | ast.ImportFrom)]), known)
+        own = ast.fix_missing_locations(ast.Module(needed(body, set(), known), []))
         changes = {
             finetuning.finetune_all: self._finetune_all,
             grids.grid: self._grid,
@@ -223,7 +248,7 @@ class Declared:
     def _add(self, job: Job, weights: bool) -> None:
         """Note a run, and a model that is not here."""
         sparing, recipe, (examples, tokens) = job.sparing, job.recipe, self._rows(job)
-        if said := self._once("model", (job.model,), lambda _: model_missing(job.model)):
+        if said := self._away(job.model):
             self._lacks(said)
         if weights:
             self._known.add(("weights", *_learnt(job)))
@@ -250,29 +275,13 @@ class Declared:
     def _tokens(self, job: Job, rows: Rows) -> tuple[np.ndarray, float]:
         """Tokens of each input made of some examples, and how many an example has in the mean."""
         base, limit, stride = _base(job.model), job.recipe.max_length, job.recipe.stride
-
-        def counted(_: Any) -> tuple[np.ndarray, float]:
-            few = rows.at(np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int))
-            if self._once("model", (base,), lambda _: model_missing(base)):
-                found = guessed_tokens(few, limit, stride)
-            elif isinstance(few, Questions):
-                sides = few.questions, few.contexts
-                laid = predicting.windows(loading.tokenizer(base), *sides, limit, stride)
-                found = np.array([len(x.row["input_ids"]) for x in laid])
-            else:
-                sides = [few.first] if few.second is None else [few.first, few.second]
-                columns, _ = tokenise(loading.tokenizer(base), *sides, limit=limit)
-                found = np.array([len(row) for row in columns["input_ids"]])
-            return found, float(found.sum() / len(few))
-
-        return self._once(f"tokens {base} {limit} {stride}", (rows,), counted)
-
-    def _once(self, what: str, things: tuple, number: Callable[[tuple], Any]) -> Any:
-        """``number(things)``, computed once for the same objects."""
-        key = what, *(thing if isinstance(thing, str) else id(thing) for thing in things)
-        if key not in self._memory:
-            self._memory[key] = things, number(things)  # which keeps the objects, and so their ids
-        return self._memory[key][1]
+        key, n = (base, limit, stride, id(rows)), min(SAMPLE, len(rows))
+        if key not in self._counted:  # which keeps the rows, and so their ids
+            few = rows.at(np.linspace(0, len(rows) - 1, n).astype(int))
+            count = guessed_tokens if self._away(base) else partial(counted_tokens, base)
+            self._counted[key] = rows, count(few, limit, stride)
+        found = self._counted[key][1]
+        return found, float(found.sum() / n)
 
     def _new(self, *key: Any) -> bool:
         """Whether this was not noted before; notes it."""
@@ -338,6 +347,16 @@ def stand_in(load: Callable, about: tuple, options: Mapping[str, Any]) -> Any:
     few = load(*task, language, part, source=shipped) if task else load(shipped, language, part)
     n = SIZES[f"{source} {split}"]
     return replace(few.at(i % len(few) for i in range(n)), ids=tuple(map(str, range(n))))
+
+
+def counted_tokens(model: str, rows: Rows, limit: int | None, stride: int) -> np.ndarray:
+    """Tokens of each input, by the tokenizer of a model; of questions, of each window."""
+    words = loading.tokenizer(model)
+    if isinstance(rows, Questions):
+        laid = predicting.windows(words, rows.questions, rows.contexts, limit, stride)
+        return np.array([len(x.row["input_ids"]) for x in laid])
+    sides = [side for side in (rows.first, rows.second) if side is not None]
+    return np.array([len(x) for x in tokenise(words, *sides, limit=limit)[0]["input_ids"]])
 
 
 def guessed_tokens(rows: Rows, limit: int | None, stride: int) -> np.ndarray:
@@ -446,13 +465,11 @@ def table(runs: Sequence[Fine], rate: float = RATE) -> pd.DataFrame:
             "runs": int(run.examples > 0), "checkpoints": run.checkpoints, "learnt": learnt / 1e6,
         }  # fmt: skip
         step = passes * size.operations(learnt * run.tokens, run.tokens)
-        for times, before in (("least", ""), ("most", "most ")):
-            often = [getattr(x, times) for x in run.asked]
-            counts = [x.n * k for x, k in zip(run.asked, often, strict=True)]
-            tokens = [n * x.tokens for n, x in zip(counts, run.asked, strict=True)]
-            parts = [size.operations(n, x.tokens) for n, x in zip(tokens, run.asked, strict=True)]
-            row[before.strip() or "asked"] = sum(counts) / 1e6
-            row[f"{before}hours"] = (step + sum(parts)) / (1e12 * rate) / 3600
+        for often, asked, hours in (("least", "asked", "hours"), ("most", "most", "most hours")):
+            sets = [(x.n * getattr(x, often), x.tokens) for x in run.asked]
+            operations = step + sum(size.operations(n * tokens, tokens) for n, tokens in sets)
+            row[asked] = sum(n for n, _ in sets) / 1e6
+            row[hours] = operations / (1e12 * rate) / 3600
         rows.append({**row, "weights": run.weights * size.n_bytes / 1e9})
     found = pd.DataFrame(rows).groupby(["notebook", "model"], sort=False).sum()
     found.loc[("all", ""), :] = found.sum()

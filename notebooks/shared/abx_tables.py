@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
-from xlx.experiment.averages import Average, averaged_scores
+from xlx.experiment.averages import Average, average, averaged_scores
 from xlx.experiment.scoring import BAG, LENGTH_ALONE, BagOfSubwords, Length, subject_scores
 from xlx.measures import statistics
 from xlx.results import paths
@@ -30,14 +30,12 @@ def scored_series(
     return [subject_scores(checkpoints, corpus, **options) for checkpoints in histories]
 
 
-#: Recipe → the scores of each of its runs, before training and at the last step they share.
-RunEnds = Mapping[str, Sequence[tuple[CheckpointScores, CheckpointScores]]]
-
-
 def run_ends(
     runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, **options: object
 ) -> dict[str, list[tuple[CheckpointScores, CheckpointScores]]]:
-    """Score the runs of recipes at their ends (`RunEnds`); ``runs``: recipe → its other runs.
+    """Score the runs of recipes at their ends; ``runs``: recipe → its other runs.
+
+    A recipe → the scores of each of its runs, before training and at the last step they share.
 
     Before training is step 0 of a run's own series or, where none is kept, its untrained twin.
     """
@@ -214,3 +212,26 @@ def partial_correlations(
             r = statistics.correlation(pairs, x, y, given=given, method=method, **options)
             rows.append((label, method, r.value, r.low, r.high))
     return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
+
+
+def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:
+    """What the paper says of layers, each a difference that is above zero where it holds.
+
+    "Middle" is the layer just above half of the depth.
+    """
+    middle = (len(of.scores.layers) - 1) // 2 + 1
+
+    def less(task: str, upper: int, lower: int) -> Average:
+        return average(of, task, layers=[upper]) - average(of, task, layers=[lower])
+
+    fall, upper = less("LD", 1, middle), less("LD", middle, -2)
+    upper = upper if upper.score > 0 else less("LD", -2, middle)
+    rows = {
+        "LD: first layer above the middle": fall,
+        "LD: changes less above the middle (plateau)": fall - upper,
+        "LD: last layer above the one before": less("LD", -1, -2),
+    }
+    for task in ("MD", MATCHED):
+        rows[f"{task}: middle above the embeddings"] = less(task, middle, 0)
+        rows[f"{task}: last layer below the one before"] = less(task, -2, -1)
+    return rows

@@ -67,9 +67,7 @@ def told_sides(ends: np.ndarray, sure: np.ndarray) -> np.ndarray:
     return np.where(told, np.where(signs > 0, "above", "below"), UNTOLD)
 
 
-def crossed(
-    values: np.ndarray, groups: np.ndarray, above: float = 0
-) -> tuple[float, float, float, str]:
+def crossed(values: np.ndarray, groups: np.ndarray, above: float = 0) -> tuple[float | str, ...]:
     """`igap.crossed_interval` of ``(S, n)``, and its side of ``above`` whichever seed is left out.
 
     The interval has a closed form, so there is no other draw of it.
@@ -109,9 +107,9 @@ def checked(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
         real = table[(table["low"] > 0) | (table["high"] < 0)]
         turn = real[real["told"] == UNTOLD]
         which = "; ".join(form.format_map(row) for row in turn.to_dict("records"))
-        rows[name] = {"checked": len(table), "without zero": len(real), "turn": len(turn)}
-        rows[name]["which"] = which or "none"
-    return pd.DataFrame.from_dict(rows, orient="index")
+        rows[name] = len(table), len(real), len(turn), which or "none"
+    columns = ["checked", "without zero", "turn", "which"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def tell(*parts: pd.DataFrame) -> None:

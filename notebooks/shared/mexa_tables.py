@@ -19,6 +19,9 @@ from xlx.subjects.identity import Name
 from xlx.text import downstream, languages, parallel
 from xlx.text.parallel import ParallelCorpus
 
+#: The topics of SIB-200 in tables of downstream scores.
+TOPIC_TASK = "SIB-200"
+
 # --- texts and scores -----------------------------------------------------------------------------
 
 
@@ -194,3 +197,52 @@ def chance_hits(n: int, dim: int, n_draws: int, seed: int = 0) -> np.ndarray:
         rivals = np.maximum(across.max(axis=1), across.max(axis=2))
         counts.append((diagonal > rivals).sum(axis=1))
     return np.concatenate(counts)
+
+
+def chosen_layer(table: pd.DataFrame) -> dict[str, int]:
+    """The layer of each model whose probes have the lowest validation loss, in English.
+
+    No other language is looked at: that choice can be made where only English has labels.
+    """
+    losses = table.groupby(["model", "layer"])["validation_loss"].mean()
+    return {model: int(rows.idxmin()[1]) for model, rows in losses.groupby("model")}
+
+
+def task_scores(
+    table: pd.DataFrame,
+    layer: int | str = "chosen",
+    *,
+    centred: bool = True,
+    accuracy: str = "accuracy",
+) -> pd.DataFrame:
+    """Scores of a task, as `xlx.text.downstream` has them, from what `probe_topics` returns.
+
+    ``layer``: whose probes count: a number, "chosen" (`chosen_layer`) or "mean" (over all);
+    ``centred``: which of the two scores (`probing.probe_topics`); ``accuracy``: of all test
+    sentences, or of "even" or "odd" ones.
+
+    One row a model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean over
+    seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``. ValueError
+    for a layer that is not there, and for several checkpoints of a model.
+    """
+    if (several := table.groupby("model")["checkpoint"].nunique()).max() > 1:
+        raise ValueError(
+            f"there are several checkpoints of {several.idxmax()}: score them one after another"
+        )
+    table = table[table["centred"] == centred]
+    if layer == "chosen":
+        table = table[table["layer"] == table["model"].map(chosen_layer(table))]
+    elif layer != "mean":
+        there = sorted(table["layer"].unique())
+        if layer not in there:
+            raise ValueError(
+                f"there is no layer {layer!r}: choose 'chosen', 'mean' or a number of "
+                f"{', '.join(map(str, there))}"
+            )
+        table = table[table["layer"] == layer]
+    scores = table.groupby(["model", "language"], sort=False, as_index=False)
+    scores = scores.agg(score=(accuracy, "mean"), n=("n", "first"))
+    if accuracy != "accuracy":
+        scores["n"] = (scores["n"] + (accuracy == "even")) // 2
+    scores["stderr"] = np.sqrt(scores["score"] * (1 - scores["score"]) / scores["n"])
+    return scores.assign(task=TOPIC_TASK)[list(downstream.SCORE_COLUMNS)]

@@ -153,20 +153,9 @@ def holm(p_values: pd.Series) -> pd.Series:
     return pd.Series(multipletests(p_values, method="holm")[1], index=p_values.index)
 
 
-#: How often an effect is found that is called detectable.
-SURE = 0.8
-
-
 def power(effect: float, df: float) -> float:
     """How often a two-sided t test (p < 0.05) finds an effect of so many standard errors."""
     return float(ttest_power(effect, 1, 1 - statistics.LEVEL, df))
-
-
-def detectable(error: float, df: float) -> float:
-    """The smallest effect that a two-sided t test finds in `SURE` of cases (p < 0.05)."""
-    highest = 2 * stats.t.ppf([(1 + statistics.LEVEL) / 2, SURE], df).sum()
-    smallest = optimize.brentq(lambda x: power(x, df) - SURE, 0, highest)
-    return float(smallest * error)
 
 
 def _logit(scores: pd.Series) -> pd.Series:
@@ -338,3 +327,9 @@ def coefficients(table: pd.DataFrame) -> Figure:
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
     return on.done("points of accuracy (%) for 0.01 more of the predictor")
+
+
+def with_language(table: pd.DataFrame) -> list[np.ndarray]:
+    """For each language, which pairs have it."""
+    codes = table["source"].unique()
+    return [table[["source", "target"]].eq(x).any(axis=1).to_numpy() for x in codes]

@@ -45,7 +45,7 @@ def test_depth_holds_where_the_paper_s_curve_is() -> None:
     rng = np.random.default_rng(0)
     rising = [0.6, 0.7, 0.8, 0.9, 0.85]
     made = scores(rng, "m", 0, LD=[0.9, 0.9, 0.6, 0.58, 0.7], MD=rising, matched=rising)
-    assert min(of.interval()[0] for of in abx_2_dynamics.layer_contrasts(made).values()) > 0
+    assert min(of.interval()[0] for of in abx_tables.layer_contrasts(made).values()) > 0
 
 
 def test_over_runs_the_spread_of_runs_counts_and_documents_once() -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
-from shared import pair_regressions
+from shared import pair_regressions, probe_setups
 from xlx.experiment.abx_scores import MATCHED
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
@@ -30,7 +30,7 @@ def scored(steps: tuple[int, ...] = (0, 10, 20)) -> pd.DataFrame:
 
 
 SCORED = scored()
-SETUPS = abx_5_probing.setups(
+SETUPS = probe_setups.setups(
     dict.fromkeys(TASKS), [dict.fromkeys(TASKS, 50)] * 3, {}, n_seeds=2, seed=3
 )
 
@@ -51,13 +51,13 @@ SIDES = abx_5_probing.sides(JOINED, OF_LAST)
 def test_setups_and_languages_are_those_asked_for() -> None:
     setup = SETUPS["NER"]
     assert (setup.n_train, setup.seed, setup.seeds, setup.path) == (50, 3, (0, 1), None)
-    codes = abx_5_probing.task_languages(SETUPS, ["de", "xx", "sr"], sources={"NER": "wikiann"})
+    codes = probe_setups.task_languages(SETUPS, ["de", "xx", "sr"], sources={"NER": "wikiann"})
     assert codes == {"POS": ["de", "sr"], "NER": ["de"]}
     sources = {"POS": None, "NLI": "sick"}
-    setups = abx_5_probing.setups(sources, [{"NLI": 50}] * 3, {}, n_seeds=1)
+    setups = probe_setups.setups(sources, [{"NLI": 50}] * 3, {}, n_seeds=1)
     assert (setups["POS"].n_train, setups["NLI"].n_train) == (None, 50)
     # what a notebook names otherwise does not count against the setup
-    codes = abx_5_probing.task_languages(setups, None, "CL", {"NLI": "xnli"})
+    codes = probe_setups.task_languages(setups, None, "CL", {"NLI": "xnli"})
     assert codes["NLI"] == ["en", "ja", "nl", "pl", "pt"]
     keys = ["model", "checkpoint", "language"]
     table = pd.DataFrame([("m", 0, code) for code in ("en", "nl", "de")], columns=keys)

@@ -1,17 +1,26 @@
 """A public encoder beside `encode` of sentence-transformers: the same folder, threads and length.
 
-Needs `make models MODEL=multilingual-e5-small`, and the package (`pip install --no-deps
-sentence-transformers`); without them there is nothing to time. The clock is the processor's, so
-that other work on the machine does not decide.
+Then a quick report on it, from nothing, beside reading its text alone.
+
+Needs `make models MODEL=multilingual-e5-small`, and for the first rows the package (`pip install
+--no-deps sentence-transformers`); without them there is nothing to time. Ratios are of the
+processor's clock, so that other work on the machine does not decide.
 """
 
 import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
 from tests.bench import Row
+from xlx.report import inputs
+from xlx.results.paths import ROOT
 from xlx.subjects.identity import public_models
 from xlx.subjects.loading import load
 from xlx.subjects.states import embed
@@ -20,12 +29,43 @@ from xlx.text import parallel
 MODEL, SENTENCES, ROUNDS = "multilingual-e5-small", 1_000, 2
 
 
-def run() -> list[Row]:
-    """Rows of the bench's table; none where model or package are not here."""
+def run() -> Iterator[Row]:
+    """Rows of the bench's table; none where the model is not here."""
     folder = public_models()[MODEL].folder
-    if not folder.is_dir() or importlib.util.find_spec("sentence_transformers") is None:
-        print(f"public: left out, {MODEL} or sentence-transformers are not here")
-        return []
+    if not folder.is_dir():
+        print(f"public: left out, {MODEL} is not here")
+        return
+    yield from quick_report(folder)
+    if importlib.util.find_spec("sentence_transformers"):
+        yield from beside_encode(folder)
+
+
+def quick_report(folder: Path) -> Iterator[Row]:
+    """Seconds to the first line and to the page, with nothing stored before."""
+    with tempfile.TemporaryDirectory() as cache:
+        (Path(cache) / "models").symlink_to(folder.parent)
+        given = ["report", MODEL, "--quick", "--no-notebook", "--device", "cpu", "--out", cache]
+        given = [sys.executable, "-uc", "from xlx.report.console import start; start()", *given]
+        where, began = os.environ | {"XLX_CACHE": cache}, time.perf_counter()
+        with subprocess.Popen(given, stdout=subprocess.PIPE, cwd=ROOT, env=where) as process:
+            process.stdout.readline()
+            start = time.perf_counter() - began
+            process.stdout.read()
+            _, status, used = os.wait4(process.pid, 0)
+            assert status == 0
+        whole, took = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    corpus, _ = inputs.reported_text("wmt24pp", inputs.QUICK_LANGUAGES, inputs.QUICK)
+    encoder, began = load(MODEL, device="cpu"), time.process_time()
+    for sentences in corpus.sentences.values():
+        embed(encoder, sentences)
+    reading = time.process_time() - began
+    yield Row("public: first line of a quick report", start, "s", "< 8 on free cores")
+    yield Row("public: a quick report", whole, "s", "< 60 on two free cores")
+    yield Row("public: a quick report over reading its text once", took / reading, "times")
+
+
+def beside_encode(folder: Path) -> list[Row]:
+    """Rows beside sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
     corpus = parallel.load("wmt24pp", ["de", "en", "ja", "ru", "tr"], drop_duplicates=True)

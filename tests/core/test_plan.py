@@ -11,6 +11,7 @@ from transformers import AutoModel
 
 from notebooks.run import plan, profiles
 from tests import tiny
+from xlx.experiment import grids, transfers
 from xlx.text import labelled
 
 XLMR = "FacebookAI/xlm-roberta-base"
@@ -93,13 +94,14 @@ for name, task in data.items():
     table = slow(made[name])
 if memory:
     few = [code for code in text]
-    found = grid(few)
+    found = grids.grid(few)
 code = slow(found)
 """
-    kept = ast.unparse(ast.Module(plan.needed(ast.parse(cells).body, set()), []))
+    scope = {"transfer_task": transfers.transfer_task, "grids": grids}
+    kept = ast.unparse(ast.Module(plan.needed(ast.parse(cells).body, set(), scope), []))
     assert "slow" not in kept
     assert kept.count("\n") == 6
-    assert {"(load(), 1)", "recipe(name)", "grid(few)"} <= set(
+    assert {"(load(), 1)", "recipe(name)", "grids.grid(few)"} <= set(
         kept.replace(" = ", "\n").split("\n")
     )
 

@@ -1,6 +1,7 @@
 """What the notebooks of IGAP compute, on runs made by hand."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -85,30 +86,20 @@ def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half()
     turned = igap_4_directions.reversals(values, groups)
     assert turned.index.tolist() == ["de → en, less en → de"]
     assert turned["low"].item() > 0
-    assert turned["told"].item() == "above"
 
 
 def test_what_turns_without_one_seed_cannot_be_told() -> None:
-    noise, at = 0.02 * np.random.default_rng(0).standard_normal(400), np.array([[0.5, 0.5, 0.5]]).T
-    each = at + noise, at * [[-0.2], [-0.2], [0.6]] + noise, noise - at, at[:1] + noise
-    told = [crossed(values, np.arange(400))[3] for values in each]
-    assert told == ["above", UNTOLD, "below", "above"]  # of the last there is no other seed
+    noise, at = 0.02 * np.random.default_rng(0).standard_normal(400), np.ones((3, 1))
+    each = at + noise, at * [[-0.2], [-0.2], [0.6]] + noise, noise - at, at[:1] + noise  # one seed
+    assert [crossed(x, np.arange(400))[3] for x in each] == ["above", UNTOLD, "below", "above"]
 
 
 def test_wrong_translations_raise_igap_and_copies_or_a_kept_label_do_not() -> None:
-    shares, third = (0.0, 0.4, 1.0), 2 / 3
-    found = {
-        (says, poison): [
-            igap_4_directions.poisoned(planted(says, 300), poison, share, 1)
-            .losses(0.0, 0.001)["en", "de"].mean() for share in shares
-        ]
-        for says in ("knows", "constant") for poison in igap_4_directions.POISONS
-    }  # fmt: skip
-    other, alike, copy = igap_4_directions.POISONS
-    assert found["knows", other] == pytest.approx([x * third for x in shares], abs=0.1)
-    assert found["knows", alike] == found["knows", copy] == [0, 0, 0]
-    assert found["constant", copy] == pytest.approx([third, 0.4, 0], abs=0.03)
-    assert found["constant", other] == found["constant", alike] == pytest.approx([third] * 3)
+    lost = [  # with another sentence's, with another's of the label, with copies of the source
+        igap_4_directions.poisoned(planted(says, 300), x, 0.4, 1).losses(0.0, 0.001)["en", "de"]
+        for says, x in product(("knows", "constant"), igap_4_directions.POISONS)
+    ]
+    assert [x.mean() for x in lost] == pytest.approx([4 / 15, 0, 0, 2 / 3, 2 / 3, 0.4], abs=0.05)
 
 
 def with_words() -> TransferTask:
@@ -132,9 +123,8 @@ def with_words() -> TransferTask:
 def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     measured, signs = igap_3_models.strings(with_words(), "en", "mini-xlmr")
     assert signs[["en", "es", "ja"]].tolist() == ["no", "no", "ない"]
-    table = igap_3_models.accuracies(measured, "en", 0.9)
-    table = table.set_index(["subject", "text", "language"])
-    assert table["told"].loc[igap_3_models.NEGATOR].unique().tolist() == ["above"]
+    table = igap_3_models.accuracies(measured, "en", 0.9).set_index(["subject", "text", "language"])
+    assert (table["told"].loc[igap_3_models.NEGATOR] == "above").all()
     found = table["accuracy"].unstack()
     for text in ("text", igap_3_models.ALL_TEXTS, igap_3_models.TRANSLATIONS):
         bag, sign = (found.loc[x, text] for x in (igap_3_models.BAG, igap_3_models.NEGATOR))
@@ -158,27 +148,17 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     steps, shift = np.array([0, 400, 800, 1600, 3200]), {"a": 0.0, "b": 0.5}
     index = pd.MultiIndex.from_product([shift, steps], names=["model", "step"])
     lost = np.array([5, 4, 2, 3, 1]) / 10  # at the fourth it does not follow the step
-    gaps = pd.DataFrame(
-        [
-            (m, steps[i], t, lost[i] + shift[m])
-            for m in shift
-            for i in range(5)
-            for t in ("de", "fr")
-        ],
-        columns=["model", "step", "target", "igap"],
-    )
+    cells = product(shift, range(5), ("de", "fr"))
+    rows = [(model, steps[i], code, lost[i] + shift[model]) for model, i, code in cells]
+    gaps = pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
     columns = {"MD": np.tile(-lost, 2), igap_3_models.SCHEDULE: np.tile(steps, 2)}
     table = igap_3_models.course_correlations(gaps, pd.DataFrame(columns, index), 2000, 1)
     assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
     assert table.loc[igap_3_models.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
     assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
-    for sign, told in ((1, "below"), (-1, UNTOLD)):  # without one fine-tuning as before, or turned
-        others, asked = (
-            [gaps.assign(igap=sign * gaps["igap"])],
-            (pd.DataFrame(columns, index), 50, 1),
-        )
-        found = igap_3_models.steady_correlations(gaps, others, *asked)
-        assert found.loc["MD", "told"] == told
+    others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
+    table = igap_3_models.steady_correlations(gaps, others, pd.DataFrame(columns, index), 50, 1)
+    assert table.loc["MD", "told"] == UNTOLD
 
 
 def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import mexa_2_estimation
+from shared import mexa_tables
 from tests import tiny
 from xlx.experiment import probing
 from xlx.measures import probes
@@ -83,16 +84,16 @@ def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
 
     monkeypatch.setattr(probing, "embed", embed)
     table = probing.probe_topics([model], ["de", "en", "arb_Arab", "ja"], seeds=(0, 1))
-    assert mexa_2_estimation.chosen_layer(table) == {"tiny-llama": 1}
+    assert mexa_tables.chosen_layer(table) == {"tiny-llama": 1}
     centred, raw = (
-        mexa_2_estimation.task_scores(table, centred=moved).set_index("language")["score"]
+        mexa_tables.task_scores(table, centred=moved).set_index("language")["score"]
         for moved in (True, False)
     )
     assert tuple(centred.index) == ("de", "en", "ar", "ja")
     assert (centred > 0.85).all()
     assert (raw[["de", "en"]] > 0.95).all()  # nothing to take out
     assert (raw[["ar", "ja"]] < 0.3).all()  # all are called one topic
-    assert mexa_2_estimation.task_scores(table, 0)["score"].mean() < 0.3
+    assert mexa_tables.task_scores(table, 0)["score"].mean() < 0.3
 
 
 def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.DataFrame) -> None:
@@ -170,7 +171,7 @@ def test_several_models_are_one_below_the_other(
     own = both[both["model"] == "tiny-llama"].reset_index(drop=True)
     pd.testing.assert_frame_equal(own, table)
     with pytest.raises(ValueError, match="several checkpoints of grown"):
-        mexa_2_estimation.task_scores(both)
+        mexa_tables.task_scores(both)
 
 
 def test_results_are_apart_by_their_accuracies(table: pd.DataFrame) -> None:
@@ -225,7 +226,7 @@ def two_models() -> pd.DataFrame:
 
 def test_scores_of_the_task_by_layer_and_half(two_models: pd.DataFrame) -> None:
     def scores(*arguments: object, **options: object) -> dict[tuple[str, str], float]:
-        table = mexa_2_estimation.task_scores(two_models, *arguments, **options)
+        table = mexa_tables.task_scores(two_models, *arguments, **options)
         assert tuple(table) == downstream.SCORE_COLUMNS
         assert set(table["task"]) == {"SIB-200"}
         share, n = table["score"], table["n"]
@@ -243,12 +244,12 @@ def test_scores_of_the_task_by_layer_and_half(two_models: pd.DataFrame) -> None:
     ):  # fmt: skip
         assert scores(0, **options) == pytest.approx({key: share * x for key, x in base.items()})
     for kind, n in (("accuracy", 21), ("even", 11), ("odd", 10)):
-        assert set(mexa_2_estimation.task_scores(two_models, accuracy=kind)["n"]) == {n}
+        assert set(mexa_tables.task_scores(two_models, accuracy=kind)["n"]) == {n}
     for layer in (3, -1, "last"):
         with pytest.raises(
             ValueError, match=f"no layer {layer!r}: .*'mean' or a number of 0, 1, 2"
         ):
-            mexa_2_estimation.task_scores(two_models, layer)
+            mexa_tables.task_scores(two_models, layer)
 
 
 def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:

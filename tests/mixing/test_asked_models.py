@@ -13,7 +13,7 @@ from tests.mixing.test_grids import ASKED, LANGUAGES, PAIRS
 from xlx.experiment import grids
 from xlx.experiment.grids import Grid
 from xlx.measures import answers, mixing
-from xlx.results import settings
+from xlx.results import executors, settings
 from xlx.subjects import loading
 from xlx.subjects.predicting import ClassesError, Headed
 
@@ -113,6 +113,21 @@ def test_what_was_asked_is_found_without_loading(model: str, monkeypatch) -> Non
         ask(model, PAIRS, SAYS)
     with settings.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
         ask(model, PAIRS)
+
+
+def test_rows_side_by_side_are_those_one_by_one(model: str, tmp_path: Path, monkeypatch) -> None:
+    taken = []
+
+    def last_first(compute, calls, alone):
+        taken.append(len(calls))
+        return ((tag, executors._values(compute, of, alone)) for tag, of in reversed(calls))
+
+    one = ask(model, PAIRS)
+    monkeypatch.setattr(executors, "_in_processes", last_first)
+    with settings.settings(workers=2, cache=tmp_path, ledger=tmp_path / "ledger"):
+        other = ask(model, PAIRS)
+    assert np.array_equal(other.logits, one.logits)
+    assert taken == [len(LANGUAGES)]
 
 
 def test_labels_may_be_told(model: str, tmp_path: Path) -> None:

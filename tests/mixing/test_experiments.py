@@ -1,7 +1,5 @@
 """What the notebooks ask: data by parameters, and what is told of small grids by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ import mixing_4_controls
 import mixing_6_pairs
 from shared import mixing_tables
 from shared.claims import one_sign
-from shared.pair_regressions import held_out
+from shared.pair_regressions import held_out, with_language
 from xlx.experiment.grids import Grid
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text import labelled
@@ -110,24 +108,19 @@ def test_tables_of_controls_and_pairs_say_which_side_stays() -> None:
     rng, n, drawn = np.random.default_rng(0), 90, {"n_resamples": 100, "seed": 0}
     right = (rng.random((3, 3, 3, n)) < 0.7).astype(float)
     wrong = np.where(rng.random(right.shape) < 0.6, 0, right)  # less, in every cell and seed
-    gold = SimpleNamespace(first=tuple(map(str, range(n))), second=None)
-    data = {"NLI": SimpleNamespace(sets=dict.fromkeys(["en", "de", "th"]), gold=gold)}
-    answers = {"words in order": right, "hypothesis shuffled": wrong, "premise shuffled": right}
-    values = {("NLI", "m", x): {"accuracy": y} for x, y in answers.items()}
+    data = {"NLI": mixing_tables.task_data("NLI", ["en", "de", "zh"], "en", 10, n)}
+    answers = ("words in order", right), ("hypothesis shuffled", wrong), ("premise shuffled", right)
+    values = {("NLI", "m", x): {"accuracy": y} for x, y in answers}
     asked = values, mixing_4_controls.comparisons(values), data, False
     means = mixing_4_controls.steady_means(*asked, **drawn)
-    told = means.groupby("what")["told"].unique().map(list).to_dict()
-    which = {"premise shuffled": ["cannot be told"], "hypothesis shuffled": ["above"]}
-    assert told == {f"cost, {x}": y for x, y in which.items()}
-    both = means.merge(mixing_4_controls.differences(*asked, **drawn).query("language == 'mean'"),
-                       on=["what", "setting"])  # fmt: skip
-    ends = [both[[f"{x}_{side}" for x in ("score", "low", "high")]] for side in "xy"]
-    np.testing.assert_allclose(*ends, atol=1e-12)  # the first draw is that of the table
-    assert len(both) == len(mixing_4_controls.by_writing(means)) == 4
-    of = {"en-de": {"fine-tuned": wrong, "baseline": right}}
-    found = mixing_6_pairs.steady_tables({"x": (of, False)}, CODES, np.arange(n), **drawn)["x"]
-    rows = found.set_index(["condition", "row"])["told"]
-    assert (rows["baseline", "*-*"], {*rows["fine-tuned"]}) == ("below", {"cannot be told"})
+    gaps = mixing_4_controls.differences(*asked, **drawn).query("language == 'mean'")
+    both = means.merge(gaps, on=["what", "setting"])
+    np.testing.assert_allclose(both[["low_x", "high_x"]], both[["low_y", "high_y"]], atol=1e-12)
+    told = means[means["setting"] == "within"].set_index("what")["told"].sort_index().tolist()
+    of = {"x": ({"en-de": {"fine-tuned": wrong, "baseline": right}}, False)}
+    found = mixing_6_pairs.steady_tables(of, CODES, np.arange(n), **drawn)["x"]
+    told += [*dict.fromkeys(found.loc[found["row"] == "*-*", "told"])]
+    assert told == ["above", "cannot be told", "cannot be told", "below"]
 
 
 def test_overlap_and_held_out_languages_of_planted_scores() -> None:
@@ -145,5 +138,5 @@ def test_overlap_and_held_out_languages_of_planted_scores() -> None:
     )
     rows["a"], rows["b"] = rng.standard_normal((2, len(rows)))
     rows["score"] = 2 * rows["a"] + 0.01 * rng.standard_normal(len(rows))
-    a, b = (held_out(rows, "score", [x], mixing_1_nli.with_language(rows)) for x in "ab")
+    a, b = (held_out(rows, "score", [x], with_language(rows)) for x in "ab")
     assert a > 0.99 > 0.05 > b

@@ -47,8 +47,8 @@ def put(file: Path, content: object) -> Path:
 
 
 def test_results_of_version_04(tmp_path: Path) -> None:
-    table = downstream.read_results(put(tmp_path / "results_2024.json", NEW))
-    assert tuple(table) == downstream.SCORE_COLUMNS
+    table = downstream.read_tasks(put(tmp_path / "results_2024.json", NEW))
+    assert tuple(table) == (*downstream.SCORE_COLUMNS, "file")
     assert set(table["model"]) == {"org/some-7b"}
     table = table.set_index(["task", "language"])
     assert table["score"].to_dict() == {
@@ -62,7 +62,7 @@ def test_results_of_version_04(tmp_path: Path) -> None:
 
 
 def test_results_of_version_03(tmp_path: Path) -> None:
-    (row,) = downstream.read_results(put(tmp_path / "old.json", OLD)).to_dict("records")
+    (row,) = downstream.read_tasks(put(tmp_path / "old.json", OLD)).to_dict("records")
     assert (row["model"], row["score"], row["stderr"]) == ("org/old-7b", 0.3, 0.2)
     assert pd.isna(row["n"])
 
@@ -70,31 +70,31 @@ def test_results_of_version_03(tmp_path: Path) -> None:
 def test_a_folder_with_one_file_a_model(tmp_path: Path) -> None:
     put(tmp_path / "org__some-7b" / "results_1.json", NEW)
     put(tmp_path / "org__old-7b" / "results_1.json", OLD)
-    table = downstream.read_results(tmp_path)
+    table = downstream.read_tasks(tmp_path)
     assert table["model"].value_counts().to_dict() == {"org/some-7b": 7, "org/old-7b": 1}
     put(tmp_path / "org__some-7b" / "results_2.json", NEW)
     with pytest.raises(TextError, match=r"results_2.*Belebele org/some-7b en is also in"):
-        downstream.read_results(tmp_path)
+        downstream.read_tasks(tmp_path)
     one, two = sorted(tmp_path.rglob("results_1.json"))
-    assert len(downstream.read_results([one, two, one])) == 8
+    assert len(downstream.read_tasks([one, two, one])) == 8
 
 
 def test_what_was_run_again_counts_as_it_was_run_last(tmp_path: Path) -> None:
     later = {"results": {"arc_de": {"acc_norm,none": 0.5}}, "model_name": "org/some-7b"}
     put(tmp_path / "a.json", {**later, "date": 1715000000.5})
     put(tmp_path / "b.json", {**NEW, "date": 1714000000.5})
-    table = downstream.read_results(tmp_path).set_index(["task", "language"])
+    table = downstream.read_tasks(tmp_path).set_index(["task", "language"])
     assert len(table) == 7
     assert table["score"]["m-ARC"].to_dict() == {"de": 0.5, "en": 0.6}
     put(tmp_path / "a.json", {**later, "date": 1714000000.5})  # neither is later
     with pytest.raises(TextError, match="m-ARC org/some-7b de is also in"):
-        downstream.read_results(tmp_path)
+        downstream.read_tasks(tmp_path)
 
 
 def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
     put(tmp_path / "a.json", NEW | {"model_name": "/data/models/some-7b"})
     put(tmp_path / "b.json", OLD)
-    table = downstream.read_results(tmp_path)
+    table = downstream.read_tasks(tmp_path)
     for asked in ("some-7b", "org/some-7b", "/elsewhere/some-7b", "/data/models/some-7b"):
         found = downstream.of_models(table, [asked])
         assert found["model"].tolist() == [asked] * 7
@@ -104,7 +104,7 @@ def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"m-ARC: org/old-7b has no score in en"):
         downstream.of_models(table, ["old-7b"], "en")
     put(tmp_path / "c.json", NEW | {"model_name": "/data/older/some-7b"})
-    table = downstream.read_results(tmp_path)
+    table = downstream.read_tasks(tmp_path)
     assert len(downstream.of_models(table, ["/data/older/some-7b"])) == 7
     with pytest.raises(TextError, match=r"/data/models/some-7b and /data/older/some-7b of"):
         downstream.of_models(table, ["some-7b"])
@@ -126,10 +126,10 @@ def changed(*keys: str, to: object = None) -> dict:
 def test_other_tasks_and_numbers_of_shots_are_told_apart(tmp_path: Path) -> None:
     put(tmp_path / "a.json", NEW | {"date": 1.0})
     put(tmp_path / "b.json", changed("results", to={"hellaswag": {"acc,none": 0.5}}))
-    assert len(downstream.read_results(tmp_path)) == 7  # a file of other tasks is left alone
+    assert len(downstream.read_tasks(tmp_path)) == 7  # a file of other tasks is left alone
     put(tmp_path / "c.json", NEW | {"date": 2.0, "n-shot": {"arc_de": 0}})
     with pytest.raises(TextError, match=r"m-ARC org/some-7b: 5 shots in .*0 shots in .*; which"):
-        downstream.read_results(tmp_path)
+        downstream.read_tasks(tmp_path)
 
 
 def harness(tasks: dict[str, float], **more: object) -> dict:
@@ -193,9 +193,9 @@ def test_folders_of_the_harness(tmp_path: Path, files: dict, expected: object) -
         put(tmp_path / name, content)
     if isinstance(expected, str):
         with pytest.raises(TextError, match=rf"xnli m.*: .*{expected}.*; which\?"):
-            downstream.read_results(tmp_path)
+            downstream.read_tasks(tmp_path)
     else:
-        table = downstream.read_results(tmp_path).set_index(["task", "language"])
+        table = downstream.read_tasks(tmp_path).set_index(["task", "language"])
         assert table["score"].to_dict() == expected
 
 
@@ -203,31 +203,24 @@ def test_folders_of_the_harness(tmp_path: Path, files: dict, expected: object) -
     ("content", "message"),
     [
         (changed("results"), "has no field 'results'"),
-        (
-            changed("results", "arc_de", "acc_norm,none"),
-            r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none",
-        ),
-        (
-            changed("results", "m_mmlu_is", to={"alias": "x"}),
-            r"results\.m_mmlu_is has no field 'acc,none'",
-        ),
+        (changed("results", "arc_de", "acc_norm,none"),
+         r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none"),
+        (changed("results", "m_mmlu_is", to={"alias": "x"}), "m_mmlu_is has no field 'acc,none'"),
         (changed("results", "m_mmlu_is", "acc,none", to=30.1), "is 30.1; it must be from 0 to 1"),
         (changed("results", "m_mmlu_is", "acc,none", to="x"), "is 'x', which is no number"),
         (changed("results", to={"hellaswag": {}}), "none of Belebele.*but hellaswag"),
         (changed("results", to={"belebele_qqq_Latn": {"acc,none": 1}}), "no language tag"),
         (changed("n-samples", "m_mmlu_is", "effective", to=0), "n is 0"),
-        (
-            {"results": NEW["results"], "config": {"model_args": "dtype=float16"}},
-            "has no field 'model_name', and no 'pretrained='",
-        ),
+        ({"results": NEW["results"], "config": {"model_args": "dtype=float16"}},
+         "has no field 'model_name', and no 'pretrained='"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_is_named_with_file_and_field(
     tmp_path: Path, content: object, message: str
 ) -> None:
     file = put(tmp_path / "results.json", content)
     with pytest.raises(TextError, match=message) as caught:
-        downstream.read_results(file)
+        downstream.read_tasks(file)
     assert str(caught.value).startswith(str(file))
 
 
@@ -235,29 +228,13 @@ CSV = "task,model,language,score,stderr,n\nQA,m,deu_Latn,0.5,0.1,100\nQA,m,fr,,,
 
 
 def test_a_csv(tmp_path: Path) -> None:
-    table = downstream.read_csv(made.put(tmp_path, "a.csv", CSV))
-    assert tuple(table) == downstream.SCORE_COLUMNS
+    table = downstream.read_tasks(made.put(tmp_path, "a.csv", CSV))
+    assert tuple(table) == (*downstream.SCORE_COLUMNS, "file")
     assert table["language"].tolist() == ["de", "is"]  # fr has no score, which is not zero
     assert table["score"].tolist() == [0.5, 0.0]
     assert table["n"].tolist() == [100, pd.NA]
     bare = made.put(tmp_path, "b.csv", "language,score,model,task\nde,0.5,m,QA\n")
-    assert downstream.read_csv(bare).loc[0, ["score", "task"]].tolist() == [0.5, "QA"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (CSV.replace("n\n", "score\n", 1), "line 1: two columns are called 'score'; rename"),
-        (CSV.replace("language", "code"), "line 1: the header lacks language"),
-        (CSV + "QA,m,tlhh,0.5,,\n", "line 5: 'tlhh' is no language tag"),
-        (CSV + "QA,m,en,good,,\n", "line 5: score is 'good', which is no number"),
-        (CSV + "QA,m,en,0.5,,2.5\n", "line 5: n is '2.5'"),
-        (CSV + "QA,m,de,0.6,,\n", "line 5: QA m de is also in .*, line 2"),
-    ],
-)
-def test_malformed_csv(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(TextError, match=message):
-        downstream.read_csv(made.put(tmp_path, "scores.csv", text))
+    assert downstream.read_tasks(bare).loc[0, ["score", "task"]].tolist() == [0.5, "QA"]
 
 
 def test_codes_are_those_of_the_shipped_text() -> None:
@@ -282,17 +259,12 @@ def test_codes_are_those_of_the_shipped_text() -> None:
 
 def test_files_of_tasks_are_read_together(tmp_path: Path) -> None:
     for code in ("de", "fr"):
-        put(tmp_path / "shards" / f"{code}.json", harness({f"xnli_{code}": 0.5}))
-    made.put(tmp_path / "shards", "own.csv", CSV)
-    made.put(tmp_path / "shards", "foreign.csv", "a,b\n1,2\n")
-    table = downstream.read_tasks([tmp_path / "shards"])
-    singly = downstream.read_tasks(
-        [tmp_path / "shards" / x for x in ("own.csv", "de.json", "fr.json")]
-    )
-    pd.testing.assert_frame_equal(table, singly)
+        put(tmp_path / f"{code}.json", harness({f"xnli_{code}": 0.5}))
+    for name, content in (("own.csv", CSV), ("foreign.csv", "a,b\n1,2\n")):
+        made.put(tmp_path, name, content)
+    table = downstream.read_tasks([tmp_path])
+    named = [tmp_path / name for name in ("own.csv", "de.json", "fr.json")]
+    pd.testing.assert_frame_equal(table, downstream.read_tasks(named))
     assert table.groupby("task")["file"].nunique().to_dict() == {"QA": 1, "xnli": 2}
-    made.put(tmp_path, "again.csv", CSV)
-    with pytest.raises(TextError, match=r"own.csv, line 2: .* is also in .*again.csv"):
-        downstream.read_tasks([tmp_path])
     with pytest.raises(TextError, match=r"foreign.csv, line 1: the header lacks"):
-        downstream.read_tasks([tmp_path / "shards" / "foreign.csv"])
+        downstream.read_tasks([tmp_path / "foreign.csv"])

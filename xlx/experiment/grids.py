@@ -31,7 +31,7 @@ from xlx.subjects.predicting import Headed
 from xlx.text.examples import Examples, aligned, check_parallel, crossed
 from xlx.text.questions import Questions
 
-#: The scores of an answer: ours (`reading_scores`) and by the letter of two published scripts.
+#: The scores of an answer: ours (`answers`) and by the letter of two published scripts.
 MEASURES: tuple[str, ...] = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")
 Sets = Mapping[str, Examples] | Mapping[str, Questions]
 
@@ -93,15 +93,6 @@ def groups_of(asked: Examples | Questions) -> np.ndarray:
     links = np.array(turned, dtype=np.int64).reshape(-1, 2)
     graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(of), len(of)))
     return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
-
-
-def reading_scores(cell: Questions, said: Sequence[str]) -> np.ndarray:
-    """F1 and exact match of each answer, ``(2, n)``, by the words of the context's language."""
-    pairs = list(zip(said, cell.answers, strict=True))
-    measures = (answers.f1, answers.exact_match)
-    return np.array(
-        [[measure(*pair, cell.context_language) for pair in pairs] for measure in measures]
-    )
 
 
 def grid(
@@ -256,11 +247,12 @@ def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.n
     if isinstance(cell, Examples):
         return {"accuracy": (predicted == cell.labels).astype(np.float64)}
     said = [text[start:end] for text, (start, end) in zip(cell.contexts, predicted, strict=True)]
-    literal = [
-        (*answers.squad(*pair), *answers.mlqa(*pair, cell.context_language))
-        for pair in zip(said, cell.answers, strict=True)
-    ]
-    return dict(zip(MEASURES, [*reading_scores(cell, said), *np.array(literal).T], strict=True))
+    of = cell.context_language
+    scores = [
+        (answers.f1(*pair, of), answers.exact_match(*pair, of), *answers.squad(*pair),
+         *answers.mlqa(*pair, of)) for pair in zip(said, cell.answers, strict=True)
+    ]  # fmt: skip
+    return dict(zip(MEASURES, np.array(scores).T, strict=True))
 
 
 def _answered(

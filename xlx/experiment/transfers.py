@@ -247,13 +247,13 @@ class Transfers:
         return curves[[*DIRECTION, *curves.columns.drop(DIRECTION)]]
 
     def losses(
-        self, level: float = 0.0, tolerance: float = FITTED, k: int | None = None
+        self, level: float = 0.0, tolerance: float = FITTED
     ) -> dict[tuple[str, str], np.ndarray]:
         """(source, target) → what each seed loses of each training example, ``(S, n)``.
 
-        Of the best of ``k`` checkpoints drawn from those at the level (`igap.rarefied_losses`);
-        None: as many as the seed with the fewest has, seeds without any left out. The runs must be
-        of one model and algorithm; a source without a checkpoint at the level is not there.
+        Of the best of checkpoints drawn from those at the level (`igap.rarefied_losses`), as many
+        as the seed with the fewest has; seeds without any are left out. The runs must be of one
+        model and algorithm; a source without a checkpoint at the level is not there.
         """
         of_source = {}
         for names, runs in self._grouped():
@@ -267,9 +267,7 @@ class Transfers:
             of_source[names["source"], *self._targets(runs[0])] = list(of_seed.values())
         least = min((lost.shape[1] for of in of_source.values() for lost in of), default=0)
         return {
-            (source, target): np.array(
-                [igap.rarefied_losses(lost[i], min(k or least, lost.shape[1])) for lost in seeds]
-            )
+            (source, target): np.array([igap.rarefied_losses(lost[i], least) for lost in seeds])
             for (source, *targets), seeds in of_source.items()
             for i, target in enumerate(targets if seeds else ())
         }
@@ -282,19 +280,17 @@ class Transfers:
         training, translated, _ = self._inside(self.runs, [0.0], tolerance)
         return [wrong.astype(np.float32) - training for wrong in translated.values()]
 
-    def gap_table(
-        self, level: float = 0.0, tolerance: float = TOLERANCE, k: int | None = None
-    ) -> pd.DataFrame:
+    def gap_table(self, level: float = 0.0, tolerance: float = TOLERANCE) -> pd.DataFrame:
         """IGAP of one model at a training error, by source and target and of the mean over targets.
 
         ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
-        ``high``: mean over seeds of the least of ``k`` checkpoints (`losses`), with the interval
+        ``high``: mean over seeds of the least of as many checkpoints (`losses`), with the interval
         over seeds and premises. ``guess``: the gap of a model that has the training error and
         guesses elsewhere. ``kept``, with ends: (guess - value) / guess. ``checkpoints``, ``seeds``.
         A source without a checkpoint at the level has no rows.
         """
         groups = groups_of(next(iter(self.task.train.values())))
-        losses = self.losses(level, tolerance, k)
+        losses = self.losses(level, tolerance)
         for source in dict.fromkeys(source for source, _ in losses):
             own = [values for key, values in losses.items() if key[0] == source]
             losses[source, igap.MEAN_TARGET] = np.mean(own, axis=0)

@@ -46,8 +46,8 @@ _TASKS[TWO] = _TASKS[labelled.NLI]
 #: A reader has no classes; its scores, the printed tables of them, and the usual languages.
 READER: tuple[str, ...] = ()
 _SCORES, _READ, _READ_IN = ("F1", "EM"), (3, 8), ("en", "de", "ru", "es", "zh", "ar")
-#: How many pairs, or questions, are asked where no number is named: minutes on two cores.
-_PAIRS, _QUESTIONS = 200, 100
+#: How many are asked where no number is named: ten minutes on two cores at most, of 118 M weights.
+_PAIRS, _QUESTIONS = 200, 80
 #: What heads call our classes, beside their own names; letters alone.
 _CALLED = {
     "contradictory": "contradiction", "nonentailment": "not-entailment",
@@ -77,9 +77,8 @@ _READING_QA = (
 def add_mixing(commands: argparse.Action) -> None:
     """The command of a command line."""
     add = options.command(commands, report_mixing, "mixing", __doc__, _OPTIONS)
-    add("--pairs", type=int, metavar="N",
-        help=f"of the test part, by lot ({_PAIRS}); of questions ({_QUESTIONS}) one a paragraph, "
-        "more where more are asked for")  # fmt: skip
+    add("--pairs", type=int, metavar="N", help=f"of the test part, drawn by lot ({_PAIRS}); or "
+        f"questions ({_QUESTIONS}), one of a paragraph as long as that is enough")  # fmt: skip
     add("--labels", type=options.listed, metavar="NAMES",
         help="what LABEL_0, LABEL_1 ... are: entailment,neutral,contradiction")  # fmt: skip
 
@@ -192,14 +191,13 @@ def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFra
 
 def means_beside(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over languages, settings side by side in per cent: this model's rows, then printed."""
-    added = rows["asked"].isin([ADDED, _OF_READERS[ADDED]])
-    rows = rows[~added & (rows["language"] == mixing.OVERALL)]
-    index = ["model", "asked", "measure" if "measure" in rows else "label"]
+    rows = rows[(rows["asked"] != ADDED) & (rows["language"] == mixing.OVERALL)]
+    index = ["model", "asked", "label"]
     wide = (100 * rows.set_index([*index, "setting"])["score"]).unstack("setting", sort=False)
     return wide.assign(drop=wide["within"] - wide["across"])[list(mixing.SETTINGS)].reset_index()
 
 
-def grid_minutes(head: Headed, classes: Sequence[str], sets: Sets, n_inputs: int) -> float:
+def asking_minutes(head: Headed, classes: Sequence[str], sets: Sets, n_inputs: int) -> float:
     """About how long so many inputs take, by a few of each language, where nothing else runs."""
     tuned, laid = head.load(classes or None), []
     for part in sets.values():
@@ -222,18 +220,18 @@ def report_mixing(given: argparse.Namespace) -> None:
     gold, n, label = next(iter(sets.values())), len(sets), identity.title(given.model)
     reads = classes == READER
     told = "it answers" if reads else f"its labels are {', '.join(classes)}"
-    print(f"{label}: {told}; {len(gold)} {'questions' if reads else 'pairs'} in {n} languages, "
-          f"{len(gold) * n * (n + 1)} inputs")  # fmt: skip
+    asked = f"{len(gold)} {'questions' if reads else 'pairs'} in {n} languages"
+    print(f"{label}: {told}; {asked}, {len(gold) * n * (n + 1)} inputs")
     alone = {code: questionless(x) if reads else replace(x, first=x.second, second=None)
              for code, x in sets.items()}  # fmt: skip
     head = Headed(given.model, dict(enumerate(classes)) or None)
     missing = unasked(head, sets) + unasked(head, alone)
     print(f"{missing} of them are to be asked: about "
-          f"{grid_minutes(head, classes, sets, missing):.1f} minutes"
+          f"{asking_minutes(head, classes, sets, missing):.1f} minutes"
           if missing else "all were asked before: nothing is computed")  # fmt: skip
     if given.estimate:
         return
-    both, second = (grid([head], asked)[0] for asked in (sets, alone))
+    both, second = (grid([head], of)[0] for of in (sets, alone))
     others = without_reading(sets) if reads else []
     table = setting_rows(both, second, gold, merged, others)
     guess = None if reads else max(class_counts(gold).values()) / len(gold)
@@ -245,18 +243,19 @@ def report_mixing(given: argparse.Namespace) -> None:
     cells = mixing.cells(both.scores[score], both.languages, both.groups)
     cut = "read in several windows" if reads else "cut at the most that the model takes"
     about = f"{both.n_cut.sum()} of {both.n_cut.size * len(gold)} inputs were longer, and {cut}"
+    parts = (rows, table, means_beside(rows).round(1))
     if reads:
-        named = {"columns": {"label": "measure"}}
-        rows, table = (x.replace({"asked": _OF_READERS}).rename(**named) for x in (rows, table))
+        parts = (x.replace(_OF_READERS).rename(columns={"label": "measure"}) for x in parts)
+    rows, table, means = parts
     folder = options.output_folder(given, label)
     for name, part in (("mixing", rows), ("cells", cells)):
         store.write_whole(folder / f"{name}.csv", part.round(4).to_csv(index=False).encode())
     page = framed(f"{label} within and across languages", *lines,
-                  shown_figure(cell_figure(cells, score)), means_beside(rows).round(1), table,
-                  f"{gold.name} and translations; {about}",
+                  shown_figure(cell_figure(cells, score)), means, table,
+                  f"{asked}: {gold.name} and translations; {about}",
                   _READING_QA if reads else _READING)  # fmt: skip
     store.write_whole(folder / "mixing.html", page.encode())
-    shown = means_beside(rows).to_string(index=False, float_format="{:.1f}".format)
+    shown = means.to_string(index=False, float_format="{:.1f}".format)
     print(*lines, about, "", shown, "", folder / "mixing.html", sep="\n")
 
 
@@ -268,37 +267,31 @@ def cell_figure(cells: pd.DataFrame, score: str) -> Figure:
 
 
 def mixing_headline(table: pd.DataFrame, label: str, guess: float | None = None) -> list[str]:
-    """Sentences: within, across and the drop; one text alone; then the drop by label.
+    """Sentences: within, across and the drop; one text alone; the drop by label.
 
-    Without the share of the commonest label, ``guess``, of a reader: in place of the labels exact
-    match, and what reads with no model.
+    Without the share of the commonest label, ``guess``, of a reader: of exact match, and what the
+    others in the table have.
     """
     means = table[table["language"] == mixing.OVERALL].set_index(["asked", "label", "setting"])
     whole, *labels = means.loc[BOTH].index.unique("label")
 
-    def told(asked: str, of: str, setting: str) -> str:
+    def told(asked: str, setting: str, of: str = whole) -> str:
         score, low, high = 100 * means.loc[(asked, of, setting), ["score", "low", "high"]]
         return f"{score:.1f} ({low:.1f} to {high:.1f})"
 
-    is_right, common = "is right in", f"; the commonest label has {100 * (guess or 0):.1f} %"
-    alone, adds = "the second text alone has", "the first"
-    if guess is None:
-        is_right, common, alone, adds = "has F1 of", "", "without a question it has", "the question"
+    names = ("an F1", "without a question it has", "the question", "exact match")
+    if guess is not None:
+        names = ("an accuracy", "the second text alone has", "the first", "each label")
     lines = [
-        f"{label} {is_right} {told(BOTH, whole, 'within')} % within languages and "
-        f"{is_right.split()[-1]} {told(BOTH, whole, 'across')} % across: a drop of "
-        f"{told(BOTH, whole, 'drop')} points{common}",
-        f"{alone} {told(ALONE, whole, 'within')} % within; {adds} adds "
-        f"{told(ADDED, whole, 'within')} points within and {told(ADDED, whole, 'across')} across",
+        f"{label} has {names[0]} of {told(BOTH, 'within')} % within languages and of "
+        f"{told(BOTH, 'across')} % across: a drop of {told(BOTH, 'drop')} points",
+        f"{names[1]} {told(ALONE, 'within')} % within; {names[2]} adds {told(ADDED, 'within')} "
+        f"points within and {told(ADDED, 'across')} across",
+        f"the drop of {names[3]}, in points: "
+        + ", ".join(f"{x} {told(BOTH, 'drop', x)}" for x in labels),
     ]
     if guess is not None:
-        drops = [f"{x} {told(BOTH, x, 'drop')}" for x in labels]
-        return [*lines, f"the drop by label, in points: {', '.join(drops)}"]
+        return [*lines, f"the commonest label has {100 * guess:.1f} %"]
     others = [x for x in means.index.unique("asked") if x not in (BOTH, ALONE, ADDED)]
-    return [
-        *lines,
-        f"exact match is {told(BOTH, 'EM', 'within')} % within and {told(BOTH, 'EM', 'across')} % "
-        f"across: a drop of {told(BOTH, 'EM', 'drop')} points",
-        "what reads with no model has F1 within of "
-        + ", ".join(f"{told(x, whole, 'within')} % ({x})" for x in others),
-    ]
+    others = ", ".join(f"{x} {told(x, 'within')} %" for x in others)
+    return [*lines, f"without a model F1 within languages is: {others}"]

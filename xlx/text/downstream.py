@@ -1,11 +1,11 @@
 """Scores of models on downstream tasks, by language: what an alignment score is to predict.
 
-`read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.3 and
-0.4) writes, `read_csv` a table of one's own. Both give one row a task ("Belebele", "m-MMLU",
-"m-ARC", "xnli": the harness's name without its language), model (as the file names it) and
-language (code as in `parallel.load` of FLORES-200: "ar", "ar_Latn", "zh_Hant"), with ``score``
-(accuracy, 0 to 1), ``stderr`` (NaN where the file has none) and ``n`` (number of questions; <NA>
-where the file does not say). A language without a score has no row, and is never a zero.
+`read_tasks` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.3 and 0.4)
+writes, and tables of one's own. It gives one row a task ("Belebele", "m-MMLU", "m-ARC", "xnli": the
+harness's name without its language), model (as the file names it) and language (code as in
+`parallel.load` of FLORES-200: "ar", "ar_Latn", "zh_Hant"), with ``score`` (accuracy, 0 to 1),
+``stderr`` (NaN where the file has none) and ``n`` (number of questions; <NA> where the file does
+not say). A language without a score has no row, and is never a zero.
 """
 
 import csv
@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -69,43 +69,28 @@ def language_of(label: str) -> str:
     return tag if rest and (code in _SEVERAL or tag in _ADDED) else code
 
 
-def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
-    """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
+def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
+    """Scores of tasks in all files together, one row a task, model and language; with its ``file``.
 
-    ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
-    (``belebele``, ``m_mmlu``), tasks in one language and, in a folder, other JSON are left alone.
-    The score is the accuracy or else exact match; each of several filters is a task of its own. The
-    model is the file's ``model_name``, or else that of its ``config``. What was run again counts as
-    it was run last, by the ``date`` that the harness writes.
+    ``files``: results of lm-evaluation-harness, CSVs, folders of both (at any depth), or several;
+    paths of the repository may be relative. Groups (``belebele``, ``m_mmlu``), tasks in one
+    language and, in a folder, other JSON and tables are left alone. The score is the accuracy or
+    else exact match; each of several filters is a task of its own. The model is the file's
+    ``model_name``, or else that of its ``config``. What was run again counts as it was run last, by
+    the ``date`` that the harness writes. A CSV has the columns task, model, language, score and, if
+    known, stderr and n; a row with an empty score is left out. ``language`` is a code or a label.
 
-    Raises TextError, with file and field, for what is malformed, for a score that two files give of
-    which one has no date, for a task of a model in two settings (`_setting`), and where there is no
-    multilingual task; FileNotFoundError for a path that does not exist.
+    Raises TextError, with file and field or line, for what is malformed, for a score that two files
+    give of which one has no date, for a task of a model in two settings (`_setting`), and where
+    results have no multilingual task; FileNotFoundError for a path that does not exist.
     """
-    return _table(_counting(score_files(files, (".json",)))).drop(columns="file")
-
-
-def read_tasks(files: Sequence[str | Path]) -> pd.DataFrame:
-    """Scores of tasks from all files together, results of the harness and CSVs, with their file.
-
-    Of a folder, below the repository if it is not absolute: its ``*.json`` and ``*.csv``, at any
-    depth, of which others than those are left alone. Raises as `read_results` and `read_csv`.
-    """
-    listed = score_files([paths.ROOT / file for file in files])
+    listed = score_files(files)
     tables = [file for file in listed if file.suffix == ".csv"]
-    rows = [row for file in tables for row in _csv_rows(file, listed.pop(file))]
-    needed = any(listed.values()) or bool(listed and not rows)
-    return _table([*rows, *_counting(listed, needed=needed)])
-
-
-def _counting(
-    listed: Mapping[Path, bool], *, needed: bool = True
-) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Place and values of the rows of results files that count, as `read_results` has it."""
+    of_tables = [row for file in tables for row in _csv_rows(file, listed.pop(file))]
     rows = [found for file, asked in listed.items() for found in _results(file, asked)]
     spoken = Counter(task for task, _ in {(row["task"], row["language"]) for _, row in rows})
     rows = [x for x in rows if x[1]["task"] in _TASKS or spoken[x[1]["task"]] > 1]
-    if needed and not rows:
+    if listed and not rows and (any(listed.values()) or not of_tables):
         there = ", ".join(_inner(_read_json(file := next(iter(listed))), "results") or ["nothing"])
         raise TextError(
             f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
@@ -128,28 +113,15 @@ def _counting(
         dates = [row["date"] for _, row in same]
         if all(isinstance(date, int | float) for date in dates):
             last[key] = [x for x in same if x[1]["date"] == max(dates)]
-    return chain(*last.values())
+    return _table([*of_tables, *chain(*last.values())])
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
     return row["task"], row["model"], row["language"]
 
 
-def read_csv(file: str | Path) -> pd.DataFrame:
-    """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
-
-    A row with an empty score is a language without one: it is left out. ``language`` is a code or a
-    label. Raises TextError, with the line, for what is malformed or comes twice; FileNotFoundError
-    for a path that does not exist.
-    """
-    return _table(_csv_rows(Path(file))).drop(columns="file")
-
-
-def _csv_rows(file: Path, asked: bool = True) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and cells of each row with a score."""
-    if not file.exists():
-        raise FileNotFoundError(f"There is no file {file}.")
-    checks.regular(file, TextError)
+def _csv_rows(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and cells of each row with a score; none of another table, unless ``asked``."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True)
@@ -217,20 +189,19 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
 
 
-def score_files(
-    files: str | Path | Iterable[str | Path], kinds: Sequence[str] = (".json", ".csv")
-) -> dict[Path, bool]:
-    """The files, and whether each is named itself, not found in a folder by its kind."""
+def score_files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
+    """JSON files and tables, and whether each is named itself, not found in a folder."""
     files = [files] if isinstance(files, str | Path) else files
     listed: dict[Path, bool] = {}
     for path in map(Path, checks.several(files, "results files", TextError)):
+        path = path if path.exists() else paths.ROOT / path
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
-        inside = [path] if not path.is_dir() else sorted(
-            file for file in path.rglob("*") if file.suffix in kinds
-        )  # fmt: skip
+        inside = [path]
+        if path.is_dir():
+            inside = sorted(x for x in path.rglob("*") if x.suffix in (".json", ".csv"))
         if not inside:
-            raise FileNotFoundError(f"{path} holds no {' or '.join(kinds)} file with scores.")
+            raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness, no CSV.")
         listed |= {file: listed.get(file, False) or not path.is_dir() for file in inside}
     if not listed:
         raise TextError("no results files are given: name one or more, or a folder")
