@@ -333,7 +333,8 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
 @styled
 def ratio_curves(table: pd.DataFrame) -> Figure:
     """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
+    names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
     on = curves(table, x="ratio", value="value", series="model", panel="measure", scale=100,
-                width=3)  # fmt: skip
+                labels=names, width=3)  # fmt: skip
     across(on, y=50)
     return on.done("share of random labels", "per cent; dotted: guessing")

@@ -80,14 +80,13 @@ def test_a_notebook_shows_a_figure_once_with_its_text(monkeypatch) -> None:
     import IPython
     import IPython.display
 
-    shown = []
+    shown, figure = [], drawn()  # drawn before there seems to be a shell
     monkeypatch.setenv("XLX_FIGURES", "none")
     monkeypatch.setitem(style.sys.modules, "ipykernel", object())
     monkeypatch.setattr(IPython, "get_ipython", object)
     monkeypatch.setattr(
         IPython.display, "display", lambda data, **how: shown.append((data, how["metadata"]))
     )
-    figure = drawn()
     style.save(figure, "one")
     ((data, metadata),) = shown
     assert data["text/plain"] == metadata["image/png"]["alt"] == style.alternative(figure)

@@ -77,7 +77,7 @@ def test_tasks_and_probes_are_told_where_they_are(written: Written) -> None:
     assert "Over 6 languages Belebele goes with MEXA, best layer by r = 0.80 (0.10 to" in task
     assert "better than from their mean" in task
     assert "0.60 of cases, the mean over 2 languages (the commonest label: 0.30)" in topic
-    assert "the best layer is 2, 0.90; the data have no ar, en, ja" in speech
+    assert "The best layer is 2, 0.90. The data have no ar, en, ja" in speech
 
 
 def test_answers_are_listed_by_question(written: Written) -> None:
