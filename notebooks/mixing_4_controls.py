@@ -249,7 +249,7 @@ def in_short(means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
     first, _ = PARTS[task]
     own = rows_of(means, model=model, task=task, measure=measure, setting="within")
     adds = [
-        f"{x.what.split(' adds, ')[1]}: {in_points(x.score, x.low, x.high)}"
+        f"{x.what.split(' adds, ')[1].capitalize()}: {in_points(x.score, x.low, x.high)}"
         for x in own[own["what"].str.contains(" adds, ")].itertuples()
     ]
     costs = lost_by_writing(rows_of(writing, model=model, task=task))
