@@ -1,6 +1,6 @@
 """Files that are damaged in any way are read, or refused in a sentence of our own.
 
-    XLX_MUTATIONS=10000 python -m pytest tests/core/test_mutations.py
+    MUTATIONS=10000 python -m pytest tests/core/test_mutations.py
 
 reads ten thousand mutants of each kind of file, instead of a few.
 """
@@ -26,7 +26,7 @@ from xlx.text import downstream, labelled, parallel, trees
 
 #: A string, a number or a word.
 VALUE = rb'"[^"]*"|[\w.]+'
-N = int(os.environ.get("XLX_MUTATIONS", "60"))
+N = int(os.environ.get("MUTATIONS", "60"))
 OURS = str(Path(xlx.__file__).parent)
 LINES = [f"Sentence {i}: it says “{i * i}” – no more." for i in range(12)]
 GERMAN = [f"Satz {i}: er sagt „{i * i}“ – mehr nicht." for i in range(12)]
