@@ -348,6 +348,11 @@ DRAWN = {
     "nearest reader, centred": style.look(style.BLUE, "s", ":", hollow=True),
 }
 
+DRAWN_AS = {
+    "neighbours, centred": "nearest sentence is of the same language, centred",
+    "nearest reader, centred": "language named by its nearest sentences, centred",
+}
+
 
 def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
     """LD and what sees more than it, by model and layer, raw and centred, with intervals.
@@ -371,8 +376,9 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
-                columns=4, width=2.15, height=2.3)  # fmt: skip
-    return on.done(LAYER, "score", handles=with_lines(on, chance="chance of LD"))
+                labels=DRAWN_AS, columns=4, width=2.15, height=2.3)  # fmt: skip
+    told = with_lines(on, chance="chance of LD and of nearest sentences")
+    return on.done(LAYER, "share", handles=told)
 
 
 #: Text → languages of Latin letters alone.
@@ -654,8 +660,8 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
         "over languages and exchanges; chance is one half.",
         f"It has most for {kinds.idxmax()} ({kinds.max():.2f}) and least for {kinds.idxmin()} "
         f"({kinds.min():.2f}); where one number word became another it has {word:.2f}.",
-        f"With another sentence as X the share is {with_interval(odd, 'share')[0]}: as far as it "
-        "is from one half, B is odd or common whatever X says.",
+        f"With another sentence as X the share is {with_interval(odd, 'share')[0]}. "
+        "One half would mean that an edit alone makes no sentence nearer or farther.",
     ]
     rows = rows_of(own, kind=COMPOSED, language=MEAN)
     highest = rows.loc[rows.groupby("model", sort=False)["share"].idxmax()].set_index("model")

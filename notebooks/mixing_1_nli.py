@@ -249,7 +249,10 @@ def in_short(known: pd.DataFrame, model: str, source: str) -> str:
     both = ", ".join(f"{100 * score:.0f} % {x}" for x, score in scores.items())
     alone = ", ".join(f"{100 * (scores[x] - adds[x]['score']):.0f}" for x in names)
     inside, outside = (adds[x]["told"] for x in names[-2:])
-    seen = "what is not seen across is inference itself" if inside == "above" else "nothing is seen"
+    seen = "in accuracy, inference is seen only within" if inside == "above" else "nothing is seen"
+    by_auc = rows_of(known, what="premise adds", measure="AUC", told="above")["cells"]
+    if some := [x for x in by_auc if not x.startswith("within")]:
+        seen += f"; by AUC it is also seen with the {' and the '.join(some)}"
     if outside == "above":
         seen = "there is inference across, too"
     return (
@@ -313,7 +316,8 @@ def reading(
         "have no drop in the mean, so what the premise adds drops by as much.",
         f"**By label.** Entailment loses {drop['entailment']} points, the rest "
         f"{drop['not-entailment']}. With a threshold for each cell the drop of accuracy is "
-        f"{points(fitted, language=mixing.OVERALL, setting='drop')}: only the rest is preference.",
+        f"{points(fitted, language=mixing.OVERALL, setting='drop')}: "
+        "what it falls short of the drop is preference.",
         f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
         f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
         f"**Seeds.** Of {len(called)} intervals of what the premise adds that leave out zero, "

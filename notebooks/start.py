@@ -28,6 +28,11 @@ SETTINGS = {
 }  # fmt: skip
 
 
+def told(clear: bool) -> str:
+    """Whether an interval without zero lets us say so."""
+    return "it is clear" if clear else "it cannot be told"
+
+
 def language_name(code: str) -> str:
     """The English name of a language."""
     return language_label(code).partition(" ")[2] or code
@@ -96,12 +101,15 @@ def setting_lanes(table: pd.DataFrame, chance: float) -> Figure:
 @styled
 def probe_lines(means: pd.DataFrame) -> Figure:
     """A probe over layers, in its own language and in others (``read``), one line per subject."""
+    titles = {"at home": "read in the language it was trained in (at home)",
+              "abroad": "read in other languages (abroad)"}  # fmt: skip
     known = {}
     for name in means["subject"].unique():
         base = name.removesuffix(", untrained")
-        own = look("0.35", "x") if name.startswith("a bag") else looks([base])[base]
+        own = look("0.35", "x", "") if name.startswith("a bag") else looks([base])[base]
         known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
     on = curves(means, x="layer", value="accuracy", series="subject", panel="read", looks=known,
                 scale=100, width=3.9, height=2.1)  # fmt: skip
     across(on, y=100 * means["chance"].iloc[0])
-    return on.done(LAYER, "accuracy (%)", handles=[chance_line()])
+    on.titles(titles.get)
+    return on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])

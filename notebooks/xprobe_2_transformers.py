@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from shared.abx_figures import chance_line
 from shared.xprobe_tables import CELL, over_languages
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
@@ -110,7 +111,9 @@ def _looks(names: Sequence[str]) -> dict[str, dict[str, object]]:
 
 
 @styled
-def by_layer(means: pd.DataFrame, names: Sequence[str]) -> Figure:
+def by_layer(
+    means: pd.DataFrame, names: Sequence[str], where: str = "accuracy in the same language (%)"
+) -> Figure:
     """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
     on = curves(
         means, x="layer", value="accuracy", series="subject", panel="task", scale=100, columns=3,
@@ -118,7 +121,7 @@ def by_layer(means: pd.DataFrame, names: Sequence[str]) -> Figure:
     )  # fmt: skip
     for axes, (_, part) in zip(on.axes.values(), means.groupby("task", sort=False), strict=True):
         axes.axhline(100 * part["chance"].iloc[0], **GUESSING)
-    return on.done("layer (0: embeddings)", "accuracy (%)")
+    return on.done("layer (0: embeddings)", where, handles=[chance_line()])
 
 
 @styled

@@ -88,4 +88,5 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
         axes.axvline(printed, **line)
         axes.set_xlim(-1.03, 1.03)
     told = handle(f"printed, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True)
-    return on.done("correlation of LD and MD", "", handles=[told])
+    may = handle("correlations that the printed row allows", look(BLUE, ""), line=True)
+    return on.done("correlation of LD and MD", "", handles=[may, told])

@@ -123,6 +123,7 @@ def distances(table: pd.DataFrame) -> Figure:
         table.dropna(subset="distance"), item="language", items=_mean_last(table, "language"),
         names=style.language_label, series="group", value="distance", panel="model", joined=True,
         looks={group: style.MEASURES[group] for group in _GROUPS},
+        labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
     )  # fmt: skip
     for axes in on.axes.values():
         axes.set_xscale("log")
@@ -130,7 +131,9 @@ def distances(table: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter("{x:g}")
-    return on.done("mean distance of the question's words to the centre of the answer (words)")
+    return on.done(
+        "mean distance of the question's words to the centre of the answer\n(words, logarithmic)"
+    )
 
 
 @styled

@@ -326,7 +326,9 @@ def coefficients(table: pd.DataFrame) -> Figure:
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
-    return on.done("points of accuracy (%) for 0.01 more of the predictor")
+    return on.done(
+        "points of the score (POS: accuracy, NER: F1; %)\nfor 0.01 more of the predictor"
+    )
 
 
 def with_language(table: pd.DataFrame) -> list[np.ndarray]:

@@ -52,8 +52,8 @@ def correlations(table: pd.DataFrame) -> Figure:
     table = table.assign(written=written, apart=(table["low"] > 0) | (table["high"] < 0))
     on = heatmap(
         table, row="language", column="task", value="rho", names=language_label, written="written",
-        framed="apart", cell=(0.86, 0.34), norm=Normalize(-1, 1), cmap=ABOUT, bar="Spearman's ρ",
-        edge=(1.3, 1.2),
+        framed="apart", cell=(0.86, 0.34), norm=Normalize(-1, 1), cmap=ABOUT,
+        bar="Spearman's ρ of probing and\ninference, over encoders", edge=(1.3, 1.2),
     )  # fmt: skip
     told = f"{table['apart'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
     return on.done(handles=[framed_handle(f"interval without 0: {told}")])

@@ -99,7 +99,7 @@ WORKS = {
 
 def child(name: str, place: Path, cache: Path, out: Path) -> None:
     """What is killed: a process of its own."""
-    with open(out.parent / "said", "a") as said:
+    with open(out.parent / "said", "w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
         options = {"cache": cache, "ledger": cache / "none", "progress": False, "device": "cpu"}
@@ -113,8 +113,11 @@ def started(name: str, place: Path, room: Path) -> multiprocessing.Process:
     room.mkdir(exist_ok=True)
     made = multiprocessing.get_context("forkserver")
     made.set_forkserver_preload([__name__])
+    (room / "said").unlink(missing_ok=True)
     process = made.Process(target=child, args=(name, place, room / "cache", room / "out"))
     process.start()
+    while process.is_alive() and not (room / "said").exists():  # it imports, and has not begun
+        time.sleep(0.01)
     return process
 
 
