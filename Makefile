@@ -134,7 +134,7 @@ lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playg
 
 book: $(READY) build/explorer.html | $(TOOLS) ## make a site of the notebooks as they are stored, in build/book; runs nothing
 	@$(BIN)/python -m notebooks.book.staging build/book-pages
-	@$(BIN)/python -m sphinx -W -q -b html -d build/book-doctrees build/book-pages build/book
+	@$(BIN)/python -m sphinx -j 2 -W -q -b html -d build/book-doctrees build/book-pages build/book
 	@echo "build/book/index.html"
 
 explorer: build/explorer.html ## make a page to choose pairs, layers and checkpoints on, of the ledger alone

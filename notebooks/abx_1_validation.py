@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from shared.abx_figures import LAYER, with_lines
+from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, rowed
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
 from xlx.experiment.scoring import (
@@ -31,7 +31,7 @@ from xlx.experiment.scoring import (
 )
 from xlx.measures import abx, statistics
 from xlx.plots import style
-from xlx.plots.panels import order
+from xlx.plots.panels import across, order
 from xlx.plots.primitives import curves, scatter
 from xlx.results import checks
 from xlx.subjects.identity import Name
@@ -89,7 +89,7 @@ def shuffled_controls(
     """`shuffled_scores` of all shuffles, with ``model`` and 95 % intervals over documents.
 
     ``control``: which score of which shuffle; MD is shown where meanings are shuffled, LD where
-    languages are. A row a model, control and layer.
+    languages are. One row per model, control and layer.
     """
     tables = [
         with_models(names, shuffled_scores(names, corpus, how, seed, **options)) for how in SHUFFLES
@@ -168,7 +168,7 @@ def sampling(
 ) -> pd.DataFrame:  # fmt: skip
     """The sampled score, in independent runs (`abx.sampled`, with ``draw``), against the exact one.
 
-    Returns one row a condition: ``model``, ``task``, ``layer``, ``language_1``, ``language_2``,
+    Returns one row per condition: ``model``, ``task``, ``layer``, ``language_1``, ``language_2``,
     ``mean`` and ``sd`` over runs, ``exact``, ``expected_sd`` (of a share of so many triplets),
     ``error`` (of the mean).
     """
@@ -247,7 +247,7 @@ def control_scores(
 ) -> pd.DataFrame:
     """Scores of tasks in which the variable of interest is held constant: 0.5 is expected.
 
-    Returns one row a model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
+    Returns one row per model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
     ``high``, of intervals that hold together at 95 % (Bonferroni).
     """
     drawn = with_models(names, held_constant(names, corpus, n_triplets, seed, **options))
@@ -275,9 +275,9 @@ def held_constant(
 
 #: Pairings of MD and retrieval: whether MD, and retrieval, are of the last layer alone; the claim.
 PAIRINGS = {
-    "all layers, both": (False, False, "abx_t01"),
-    "last layer, both": (True, True, "abx_t02"),
-    "MD all, retrieval last": (False, True, "abx_t03"),
+    "both over all layers": (False, False, "abx_t01"),
+    "both in the last layer": (True, True, "abx_t02"),
+    "MD over all, retrieval in the last": (False, True, "abx_t03"),
 }
 
 
@@ -338,16 +338,19 @@ def choice_curves(table: pd.DataFrame) -> Figure:
 
 
 @style.styled
-def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Figure:
-    """MD against retrieval over language pairs, one panel per pair of layers, one colour per model.
+def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
+    """MD against retrieval, one point per pair of languages, one panel per pairing of layers.
 
-    ``table`` as of `retrieval_pairs`; ``statistics`` maps a pairing to lines of text.
+    ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
     on = scatter(table, x="MD", y="retrieval", series="model", panel="pairing",
                  looks=style.looks(order(table, "model")), size=8, alpha=0.4,
                  width=2.8)  # fmt: skip
-    on.titles(lambda pairing: f"{pairing}\n{statistics[pairing]}")
-    return on.done("MD of a language pair", "retrieval, top-1")
+    across(on, x=0.5, y=1 / n_sentences)
+    chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")
+    x = "MD of one pair of languages: share of triplets (one point per pair)"
+    y = "retrieval: share of sentences\nthat find their translation"
+    return on.done(x, y, handles=[chance])
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def end_contrasts(
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """A row a claim, a column a model: value and interval as text."""
+    """One row per claim, one column per model: value and interval as text."""
     told = claims.assign(told=with_interval(claims, "value", "+.2f"))
     wide = told.pivot(index="claim", columns="model", values="told").fillna("")
     return wide.loc[claims["claim"].unique(), claims["model"].unique()]
@@ -161,7 +161,7 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Figure:
-    """Scores along training, one panel a model (Figure 2 of the ABX paper).
+    """Scores along training, one panel per model (Figure 2 of the ABX paper).
 
     ``table`` has ``checkpoint``, and may have MD among sentences of like length; ``references``
     maps a label ("a bag of subwords") to a table of ``model``, ``task`` and ``score``; a task that

@@ -41,7 +41,7 @@ def side_by_side(scores: pd.DataFrame, index: Sequence[str]) -> pd.DataFrame:
 
 
 def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
-    """LD and `MEANINGS` of a pair, mean over layers: a row a model, checkpoint and pair."""
+    """LD and `MEANINGS` of a pair, mean over layers: one row per model, checkpoint and pair."""
     averaged = average_layers(by_layer, embedding_layer)
     return side_by_side(averaged, ["model", "checkpoint", *PAIR])
 
@@ -93,8 +93,8 @@ def held_pairs(
     """LD and `MEANINGS` of each pair, with what needs no training beside them.
 
     ``twins``, ``bags``: of the models of ``measured``, in their order. Means over layers, or with
-    ``layers`` a row a layer (and the twin's layer beside it). Columns "twin LD", "bag LD" and so
-    on, "length MD", "one script".
+    ``layers`` one row per layer (and the twin's layer beside it). Columns "twin LD", "bag LD" and
+    so on, "length MD", "one script".
     """
     length = tradeoff_pairs(layer_pairs(subject_scores([Length()], corpus)))
     length = length.rename(columns={"MD": "length MD"})[[*PAIR, "length MD"]]

@@ -75,7 +75,7 @@ def heights(
 def height_correlations(table: pd.DataFrame, **options: object) -> pd.DataFrame:
     """How heights over languages go with the bag and the twin: r with intervals over languages.
 
-    And the adjusted R² of scripts and of branches as groups. ``table`` as of `heights`. A row a
+    And the adjusted R² of scripts and of branches as groups. ``table`` as of `heights`. One row per
     model, task and ``with``: ``r``, ``low``, ``high``; or R², without an interval.
     """
     rows = []
@@ -94,8 +94,8 @@ def directed_languages(
 ) -> pd.DataFrame:
     """A language's score with X in it, and with X in the others: means over its pairs and layers.
 
-    In LD X and A are of one language and B is of the other; in MD A and B are of the other. A row a
-    model and language: ``X in it``, ``X in the others``, ``difference``, largest first.
+    In LD X and A are of one language and B is of the other; in MD A and B are of the other. One row
+    per model and language: ``X in it``, ``X in the others``, ``difference``, largest first.
     """
     table = pd.concat([of.table() for of in measured]).query("task == @task")
     table = table[table["layer"] >= (0 if embedding_layer else 1)]
@@ -112,7 +112,7 @@ def directed_languages(
 def language_maps(
     table: pd.DataFrame, rows: Sequence[str], column: str = "checkpoint", framed: bool = True
 ) -> Figure:
-    """Maps of language and checkpoint, or layer, a panel a ``panel`` (Figures 8, 9 of the paper).
+    """Maps of language by checkpoint or layer, one panel per ``panel`` (Figures 8, 9 of the paper).
 
     ``table`` has ``panel``, ``bar`` (what its colours are: panels of one share them), ``language``,
     ``column``, ``score`` and, where turns are ``framed``, ``turn``; ``rows`` orders the languages.

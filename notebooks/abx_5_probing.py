@@ -31,12 +31,7 @@ from xlx.experiment.abx_scores import (
     language_weights,
 )
 from xlx.experiment.averages import average
-from xlx.experiment.probing import (
-    ProbeSetup,
-    cross_lingual,
-    monolingual,
-    probe_input,
-)
+from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual, probe_input
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import probes, statistics
 from xlx.plots.panels import framed_handle, number, parts, rows_of, scale_about
@@ -73,8 +68,8 @@ def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str], seed: int) ->
     """Does accuracy go with the text that a model has read of a language (footnote 8)?
 
     ``tables``: model → a table of ``language`` and an amount (tab-separated, its path from the
-    repository's root), or `ARCHIVES`. Spearman's correlation, a row a task and model, with interval
-    over languages; NaN of a model that no table is named for.
+    repository's root), or `ARCHIVES`. Spearman's correlation, one row per task and model, with
+    interval over languages; NaN of a model that no table is named for.
     """
     known = {
         model: characters() if place == ARCHIVES
@@ -155,7 +150,7 @@ def probed_alone(
 def scored_course(
     names: Sequence[str], corpus: ParallelCorpus, **which: object
 ) -> list[CheckpointScores]:
-    """`subject_scores` of the states of `course_of`, under one name a model."""
+    """`subject_scores` of the states of `course_of`, under one name per model."""
     measured = []
     for name in names:
         states = course_of(name, **which)
@@ -189,7 +184,7 @@ def example_probe(
 
 
 def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
-    """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
+    """Accuracies of models from those of their layers: one row per model, step, task, language.
 
     ``scored`` as `monolingual` returns it; ``layer``: "mean" over layers or a number.
     Beside ``accuracy``: ``majority``, the share of the commonest
@@ -285,8 +280,8 @@ EQUAL = "as many words in each language"
 
 
 def sides(joined: pd.DataFrame, last: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """A row a language each: "Last", of ``last``; of ``joined``, the states of `course_of`, "Avg"
-    (means of series), "untrained" (0) and `EQUAL` (the last).
+    """One row per language in each: "Last", of ``last``; of ``joined``, the states of `course_of`,
+    "Avg" (means of series), "untrained" (0) and `EQUAL` (the last).
     """
     counted = joined[joined["checkpoint"] > 0]
     counted = counted[counted.groupby("model")["checkpoint"].transform("nunique") > 1]
@@ -344,7 +339,7 @@ def regression_table(
     of_sides: Mapping[tuple[str, str, str], Fit],
     documents: Mapping[tuple[str, str, str], pd.Series] | None = None,
 ) -> pd.DataFrame:
-    """Table 1, rows "Prob.", with one interval a coefficient: a row a fit and term.
+    """Table 1, rows "Prob.", with one interval per coefficient: one row per fit and term.
 
     Errors over languages (HC3) and, of the keys that ``documents`` has, over documents
     (`document_error`), which have nothing to do with each other. Columns ``task``, ``checkpoint``,
@@ -420,7 +415,7 @@ def choose_checkpoints(table: pd.DataFrame) -> pd.DataFrame:
     The gap of a checkpoint is the best accuracy of the language at any checkpoint less that at this
     one; ``delta`` is the gap of the last less that of the ``chosen`` (the paper's "Final - ABX").
     Of several equal checkpoints the earliest is chosen. ``table`` has one row per ``language`` and
-    ``checkpoint``, none missing, with ``accuracy`` and ``LD``; a row a language. ValueError for
+    ``checkpoint``, none missing, with ``accuracy`` and ``LD``; one row per language. ValueError for
     fewer than two languages or checkpoints, or a row missing or twice there.
     """
     accuracy, score = (

@@ -108,7 +108,7 @@ def kinship(source: str, target: str) -> int:
 
 
 def ordered_pair_scores(of: CheckpointScores) -> pd.DataFrame:
-    """Scores of source and target: a row an ordered pair, a column a task; ``model``.
+    """Scores of source and target: one row per ordered pair, one column per task; ``model``.
 
     Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
     direction with X in the target: of its sentences it is asked where they lie, and transfer has a
@@ -163,8 +163,8 @@ READINGS = {
 def as_printed(groups: Groups) -> pd.DataFrame:
     """The paper's own regression: accuracy as it is on LD and MD, all pairs taken as independent.
 
-    A row a group and term: ``coefficient``, ``R2``, the p-value of ``ordinary`` errors, ``low``,
-    ``high`` and ``p_value`` of such that are clustered by source and target.
+    One row per group and term: ``coefficient``, ``R2``, the p-value of ``ordinary`` errors,
+    ``low``, ``high`` and ``p_value`` of such that are clustered by source and target.
     """
     tables = []
     for (model, task), rows in groups.items():
@@ -179,8 +179,8 @@ def as_printed(groups: Groups) -> pd.DataFrame:
 def with_levels(groups: Groups, readings: Mapping[str, Reading] | None = None) -> pd.DataFrame:
     """`cross_classified` of each group by each reading (`READINGS`).
 
-    A row a group, ``variant`` and term; ``Holm``: p-values for all rows of LD and MD of a variant
-    together; ``power``: how often the coefficient that the paper prints of LD would be seen.
+    One row per group, ``variant`` and term; ``Holm``: p-values for all rows of LD and MD of a
+    variant together; ``power``: how often LD's printed coefficient would be seen.
     """
     printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
     tables = []
@@ -239,8 +239,8 @@ def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
 def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
     """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
 
-    A row an interval: the paper's (ordinary errors), clustered errors, the cross-classified model;
-    a column for levels that go with LD, or do not.
+    One row per interval: the paper's (ordinary errors), clustered errors, the cross-classified
+    model; a column for levels that go with LD, or do not.
     """
     found, rng = {}, np.random.default_rng(seed)
     for label, linked in (("levels do not go with LD", 0.0), ("levels go with LD", 0.5)):
@@ -262,7 +262,7 @@ def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
 
 
 def inference_pairs(runs: Mapping[str, Sequence[int]], scores: pd.DataFrame) -> pd.DataFrame:
-    """XNLI learnt by `ENCODER` in some languages, asked in others: a row a run and target.
+    """XNLI learnt by `ENCODER` in some languages, asked in others: one row per run and target.
 
     ``runs``: source → seeds; ``scores``: `ordered_pair_scores`, whose languages count. Columns
     ``source``, ``target``, ``run``, ``accuracy`` and those of ``scores``; of English ``hypothesis``

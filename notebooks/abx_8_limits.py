@@ -145,7 +145,7 @@ MASKED = ("like length", "near", "like length and near", "as like length")
 
 
 def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
-    """Every measure of every world, means over pairs: a row a measure and space, a column a world.
+    """Every measure of every world, means over pairs: one row per measure and space.
 
     ``model``: whose subwords say which sentences are near.
     """
@@ -176,7 +176,7 @@ IDENTITIES = ("LD, names of languages shuffled", "MD, translations shuffled", "L
 
 
 def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
-    """What is left of LD or MD under each control: a row a control, a column a world.
+    """What is left of LD or MD under each control: one row per control, one column per world.
 
     Where sentences are moved, the pairs of the first language, which stays, are scored.
     """
@@ -422,7 +422,7 @@ def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) ->
 
 
 def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str:
-    """What the tables of models say: a finding a sentence, in Markdown."""
+    """What the tables of models say: one finding per sentence, in Markdown."""
     said = [
         "**Reading.** The nearest reader names the language of a sentence of a document that it "
         f"does not know (chance {1 / n_languages:.2f}):\n"

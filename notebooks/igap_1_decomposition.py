@@ -71,7 +71,7 @@ def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFram
 def in_short(
     means: pd.DataFrame, strings: float, lowest: Mapping[str, float], source: str, level: float
 ) -> str:
-    """What the table of IGAP says; ``means`` has a row a model, of the mean over targets.
+    """What the table of IGAP says; ``means`` has one row per model, of the mean over targets.
 
     Of a model that has no row its lowest training error is told.
     """
@@ -95,7 +95,7 @@ def in_short(
 def reading(
     ends: pd.DataFrame, gaps: pd.DataFrame, classes: pd.DataFrame, source: str, level: float
 ) -> list[str]:
-    """One finding a sentence, of one model: last checkpoints, `level_table`, `by_class`."""
+    """One finding per sentence, of one model: last checkpoints, `level_table`, `by_class`."""
     rows = gaps.loc[level].loc[source]
     targets = rows.drop(MEAN_TARGET).sort_values("value")
     part = ends.loc[ends["source"] == source, [*PARTS, "error"]].mean()
@@ -112,12 +112,12 @@ def reading(
     for one, row in means.loc[level].iterrows():
         if one != source:
             said.append(f"**From {one}** the mean is {_told(row)}.")
-    known, kept = means.xs(source, level="source"), ["kept", "kept_low", "kept_high"]
+    known = means.xs(source, level="source")
     high = known.index.max()
+    gap, kept = known.loc[[high, level], ["value", "kept"]].map(in_points).to_numpy().T
     said.append(
         f"**Training error.** From E′ = {high:g} to {level:g} the gap goes from "
-        f"{_told(known.loc[high])} to {_told(known.loc[level])}, and the share kept from "
-        f"{in_points(*known.loc[high, kept])} to {in_points(*known.loc[level, kept])} %."
+        f"{' to '.join(gap)}, the share kept from {' to '.join(kept)} %."
     )
     most = classes.loc[source]
     below = {x: int((ends[x] < 0).sum()) for x in ("interlingual", "transfer_gap")}

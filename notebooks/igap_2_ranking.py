@@ -111,10 +111,10 @@ def permuted_languages(
     sources) is taken again. All permutations where there are no more than ``n_permutations`` (7
     languages have 5,040), else so many drawn by ``seed``.
 
-    ``gold`` and ``predictors`` as in `ranking.rank_directions`. One row a ``metric``: ``accuracy``;
-    ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies; ``p_value``, the
-    share of permutations, the observed order among them, with an accuracy as high (one-sided);
-    ``n_permutations``.
+    ``gold`` and ``predictors`` as in `ranking.rank_directions`. One row per ``metric``:
+    ``accuracy``; ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies;
+    ``p_value``, the share of permutations, the observed order among them, with an accuracy as high
+    (one-sided); ``n_permutations``.
     """
     codes = list(dict.fromkeys([*gold["source"], *gold["target"]]))
     n = len(codes)
@@ -192,7 +192,7 @@ def reading(
     gaps: pd.DataFrame, luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
     frozen: Mapping[str, pd.DataFrame],
 ) -> list[str]:  # fmt: skip
-    """One finding a sentence, from the tables of the notebook."""
+    """One finding per sentence, from the tables of the notebook."""
     fewest = luck.groupby(["source", "seed"])["k"].max().min()
     least = luck[luck["k"].isin([1, fewest])].groupby("k")["value"].mean()
     drop = in_points(least.loc[1] - least.loc[fewest])
@@ -207,7 +207,7 @@ def reading(
         said.append(f"**From {source}**: {in_points(*row[['value', 'low', 'high']])}.")
     ranked = means.set_index("metric").sort_values("accuracy", ascending=False)
     told = [f"{metric} {100 * row['accuracy']:.0f}" for metric, row in ranked.iterrows()]
-    said.append(f"**Ranking**, % of pairs of targets in order: {', '.join(told)}.")
+    said.append(f"**Ranking**, % of pairs in order: {', '.join(told[:4])}; last is {told[-1]}.")
     for model, table in frozen.items():
         said += [
             f"**Without fine-tuning**, `{model}`: gaps of frozen states and {name} have "

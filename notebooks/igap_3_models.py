@@ -17,7 +17,7 @@ from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 
 from shared.claims import UNTOLD, crossed, told_sides
-from shared.shown import in_points
+from shared.shown import in_points, listed
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
@@ -41,6 +41,10 @@ ALL_TEXTS, TRANSLATIONS = "all unread", "learnt, as translations"
 
 #: What is measured of a checkpoint without fine-tuning, and the dull cause of any agreement.
 COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval"), "training step"
+
+#: What is compared over pretraining runs.
+ACCURACY, GAP = "accuracy, unread", "IGAP at E′"
+SPREADS = [RUNS, ALONE] = ["SD, runs", "SD, fine-tuning alone"]
 
 ENDS, FEWER = ["igap", "low", "high"], ["fewer", "fewer_low", "fewer_high"]
 
@@ -218,7 +222,7 @@ def told(
 
 
 def unread(accuracy: pd.DataFrame, source: str) -> pd.DataFrame:
-    """Accuracy on all unread text, a subject a row, a target a column."""
+    """Accuracy on all unread text, one subject per row, one target per column."""
     rows = rows_of(accuracy, text=ALL_TEXTS)
     rows = rows[~rows["language"].isin([source, MEAN_TARGET])]
     return rows.pivot(index="subject", columns="language", values="accuracy").loc[
@@ -272,23 +276,23 @@ def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
     return (
         f"**In short.** Fine-tuned in {source} alone, `{best}` answers {told(accuracy, best)} % of "
         f"unread sentences in other languages right. The untrained network has "
-        f"{told(accuracy, first)}, a bag of subwords {told(accuracy, BAG)}{more}. At "
+        f"{told(accuracy, first)}. A bag of subwords has {told(accuracy, BAG)}{more}. At "
         f"training error 0 `{best}` loses {in_points(*row[FEWER])} points fewer on translations "
         f"than the untrained network{unsure(row)}."
     )
 
 
 def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: float) -> list[str]:
-    """One finding a sentence, from `accuracies` and `gaps`."""
+    """One finding per sentence, from `accuracies` and `gaps`."""
     first, best, wide = table.index[0], best_of(accuracy, source), unread(accuracy, source)
     own, texts = wide.loc[best], dict.fromkeys(accuracy["text"])
     said = [
         f"**The best member.** `{best}` has {told(accuracy, best, language=source)} in {source}, "
         f"and from {in_points(own.min())} ({own.idxmin()}) to {in_points(own.max())} "
         f"({own.idxmax()}) in {len(own)} other languages.",
-        "**By text** their mean, and in brackets the source: "
-        + "; ".join(f"{x} {told(accuracy, best, x)} [{told(accuracy, best, x, source)}]"
-                    for x in texts if x not in (ALL_TEXTS, TRANSLATIONS)) + ".",
+        *(f"**On {x}** their mean is {told(accuracy, best, x)}, and {source} has "
+          f"{told(accuracy, best, x, source)}."
+          for x in texts if x not in (ALL_TEXTS, TRANSLATIONS)),
     ]  # fmt: skip
     for subject in (first, BAG):
         over = [f"{x} {in_points(y)}" for x, y in wide.loc[subject].items() if y > least]
@@ -315,15 +319,21 @@ def unsure(row: pd.Series) -> str:
 
 def course_runs(
     series: Sequence[str], task: TransferTask, source: str, recipe: Recipe, seeds: Sequence[int],
-    sparing: Sparing | None,
+    sparing: Sparing | None, steps: Sequence[int] = (),
 ) -> dict[tuple[str, int], Transfers]:  # fmt: skip
-    """(model, step) → the runs of each checkpoint whose weights are here, learnt as by members."""
+    """(model, step) → the runs of each checkpoint, learnt as by members.
+
+    Of those ``steps``, also where the weights are not here (`identity.Checkpoint.recorded`); none:
+    of all whose weights are.
+    """
     runs = {}
     for name in series:
-        for state in history(name):
-            folder, step = str(getattr(state, "path", state)), getattr(state, "step", 0)
-            of = transfer_task([folder], task, [source], [recipe], seeds, sparing=sparing)
-            runs[title(name), step] = of
+        for state in history(name, recorded=bool(steps)):
+            step, kept = getattr(state, "step", 0), getattr(state, "recorded", None)
+            if step in steps or not steps:
+                model = state if kept else str(getattr(state, "path", state))
+                of = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
+                runs[title(name), step] = of
     return runs
 
 
@@ -433,6 +443,53 @@ def told_course(table: pd.DataFrame) -> str:
         f"plan expected nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to "
         f"{form['high']:.2f}){unsure(form)}."
     )
+
+
+# --- over pretraining runs ------------------------------------------------------------------------
+
+
+def over_runs(
+    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float
+) -> pd.DataFrame:
+    """What checkpoints of several pretraining runs have at a step, and how far these lie apart.
+
+    A row a ``what`` (`ACCURACY` after the last step and `GAP`, means over targets) and ``step``. A
+    column each run, the mean of its fine-tunings; their ``mean``; `SPREADS`: the SD of runs, and
+    what it would be if they were alike, that of the means of as many fine-tunings. A run without a
+    checkpoint at the training error has no gap.
+    """
+    found: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+    for (name, step), of in runs.items():
+        wrong = [x for (source, code), x in of.last_wrong().items() if code != source]
+        found.setdefault((ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=(0, 2))
+        if lost := of.losses(level, tolerance):
+            found.setdefault((GAP, step), {})[name] = np.mean([*lost.values()], axis=(0, 2))
+    rows = {}
+    for key, values in sorted(found.items()):
+        each = pd.Series({name: x.mean() for name, x in values.items()})
+        alone = pd.Series([x.var(ddof=1) / len(x) for x in values.values() if len(x) > 1]).mean()
+        rows[key] = {**each, "mean": each.mean(), RUNS: each.std(), ALONE: alone**0.5}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["what", "step"])
+    return table[[*dict.fromkeys(name for name, _ in runs), "mean", *SPREADS]]
+
+
+def shown_runs(table: pd.DataFrame, bag: Mapping[str, float]) -> pd.DataFrame:
+    """`over_runs` in points, as text; under it what a bag of subwords has, by ``what``."""
+    of_bag = pd.DataFrame({"mean": {(what, BAG): value for what, value in bag.items()}})
+    whole = pd.concat([table, of_bag]).rename_axis(table.index.names)
+    return whole.map(in_points).replace("no model", "")
+
+
+def told_runs(table: pd.DataFrame, recipe: str) -> str:
+    """What `over_runs` says of the accuracy, a sentence a step at which there are several runs."""
+    said = []
+    for step, row in table.loc[ACCURACY].dropna(subset=SPREADS).iterrows():
+        each = listed([in_points(x) for x in row.drop(["mean", *SPREADS]).dropna()])
+        said.append(
+            f"After {step:,} steps the runs of `{recipe}` answer {each} % right. Their SD is "
+            f"{in_points(row[RUNS])} points, and that of fine-tuning alone {in_points(row[ALONE])}."
+        )
+    return "**Over pretraining runs.** " + " ".join(said)
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
 def beside_printed(ours: pd.DataFrame, gaps: pd.DataFrame, igap: pd.Series) -> pd.DataFrame:
     """Directions as measured and as printed, in [0, 1], of Table 6 (``igap``) and Figure 6.
 
-    ``ours`` has ``source``, ``target``, ``igap`` and ``transfer_gap``; a row a direction and
+    ``ours`` has ``source``, ``target``, ``igap`` and ``transfer_gap``; one row per direction and
     ``measure``: ``ours``, ``printed``.
     """
     printed = gaps.set_index(["source", "target"])["transfer_gap"]
@@ -253,7 +253,7 @@ def reading(
     means: pd.DataFrame, turned: pd.DataFrame, across: pd.DataFrame,
     memorised: Mapping[str, Transfers], tolerance: float,
 ) -> list[str]:  # fmt: skip
-    """One finding a sentence, from the tables of the notebook."""
+    """One finding per sentence, from the tables of the notebook."""
     said = [
         f"**{row.measure}**, {row.first} less {row.second}: "
         f"{in_points(row.value, row.low, row.high)} points ({row.told})."

@@ -24,7 +24,7 @@ def in_short(audit: Audit) -> str:
 
 
 def reading(p: IgapTables) -> list[str]:
-    """One finding a sentence."""
+    """One finding per sentence."""
     changes, orders = p.row_changes(), p.other_sources_order()
     row = changes.loc[("XNLI", "XLM-R → InfoXLM")]
     ease, counts = p.gap_by_ease, p.ranking_counts.loc["IGAP"]

@@ -104,7 +104,7 @@ def pivot_scores(
     models: Mapping[Name, str], corpus: ParallelCorpus, pivot: str, families: Mapping[str, str],
     spaces: Sequence[str] = ("raw", "centred"), n_resamples: int = 1000, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
-    """Is ``pivot`` the one that all others are aligned with best? A row a model and space.
+    """Is ``pivot`` the one that all others are aligned with best? One row per model and space.
 
     ``models``: name → pooling. At the layer with the highest mean of all pairs: ``pivot`` and
     ``best other``, the mean score of the others with it; ``rank`` of the pivot; ``lead`` over the
@@ -210,7 +210,7 @@ def sizes_table(
     models: Mapping[Name, str], texts: Mapping[str, ParallelCorpus], pivot: str,
     sizes: Sequence[int], n_draws: int, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
-    """`subset_scores` of models (name → pooling) on texts: a row a language, size and text."""
+    """`subset_scores` of models (name → pooling) on texts: one row per language, size and text."""
     tables = []
     for (name, pooling), (title, text) in product(models.items(), texts.items()):
         some = [n for n in sizes if n <= len(text)]

@@ -29,7 +29,7 @@ from xlx.measures import statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import across, order, parts
 from xlx.plots.primitives import curves, lanes, scatter
-from xlx.plots.style import BLUE, VERMILION, ZERO, handle, look, looks, styled
+from xlx.plots.style import BLUE, HALO, TINY, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
@@ -200,9 +200,9 @@ def differences_of_r(
 ) -> pd.DataFrame:  # fmt: skip
     """Is one measure's correlation with the task higher than another's, over the same languages?
 
-    ``wide``: a row a language, a column a measure. A row for each of ``pairs``: ``r`` and ``of
-    other``, without their signs, and the ``difference`` with its interval: families are drawn anew,
-    the same for both, so that what the two share does not widen it.
+    ``wide``: one row per language, one column per measure. A row for each of ``pairs``: ``r`` and
+    ``of other``, without their signs, and the ``difference`` with its interval: families are drawn
+    anew, the same for both, so that what the two share does not widen it.
     """
     codes, groups = pd.factorize(families.loc[wide.index])
     counts = statistics.resample_counts(len(groups), n_resamples, np.random.default_rng(seed))
@@ -328,20 +328,17 @@ def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> 
     """The adjusted score of each language (``expected``) beside the task's, with its interval.
 
     ``scores`` are of one pooling of subwords; a panel is a text and a way to pool layers.
-    ``written`` names the three highest of it.
     """
     table = scores.join(summary[pivot].rename("english"), on=["task", "model"])
     order = list(summary.index.unique("task"))
     table = table.sort_values("task", key=lambda task: task.map(order.index), kind="stable")
     width = statistics.half_width(table["stderr"].to_numpy(float))
-    table = table.assign(
+    return table.assign(
         expected=expected(table["mu"], table["english"]),
         low=table["score"] - width,
         high=table["score"] + width,
         panel=table["text"] + ", " + table["layers"],
     )
-    far = table.groupby("panel")["expected"].rank(ascending=False) <= 3
-    return table.assign(written=table["language"].where(far, ""))
 
 
 def estimate_lines(
@@ -383,9 +380,9 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    on = scatter(table, x="expected", y="score", panel="panel", written="written", size=8,
-                 looks={None: look(BLUE, "o")}, labels={None: "a language"}, width=2.3,
-                 height=2.2, columns=2)  # fmt: skip
+    on = scatter(table, x="expected", y="score", panel="panel", size=8, width=2.3, height=2.2,
+                 looks={None: look(BLUE, "o")}, labels={None: "a language"}, columns=2,
+                 subplot_kw={"xlim": (-0.04, 1)})  # fmt: skip
     curves(lines, x="x", value="y", series="kind", panel="panel", on=on,
            looks={"fitted": look(VERMILION, ""), "ideal": look("0.2", "", "--"),
                   "chance": look("0.4", "", (0, (1, 2)))},
@@ -393,6 +390,12 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
                    "chance": "guessing"})  # fmt: skip
     reach = table["score"].max() - min(table["score"].min(), 0)
     for axes, rows in on.each(table):
+        # Named are the ends, away from the line, which rises and stops at the last point.
+        below = dict.fromkeys([rows["score"].idxmin(), rows["expected"].idxmax()], (5, -7))
+        for index, place in (below | {rows["score"].idxmax(): (-4, 7)}).items():
+            name, *point = rows.loc[index, ["language", "expected", "score"]]
+            axes.annotate(name, point, place, textcoords="offset points", fontsize=TINY,
+                          path_effects=HALO)  # fmt: skip
         half = (rows["high"] - rows["low"]).median() / 2
         if half > 0:
             axes.errorbar([0.95], [half + 0.03 * reach], yerr=half, color="0.35", capsize=2,
@@ -423,7 +426,7 @@ def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> p
 
 
 def beside_table_6(scores: pd.DataFrame, corpus: str) -> pd.DataFrame:
-    """μ of whoever is one of the nine less what Table 6 implies: a row a model, or none.
+    """μ of whoever is one of the nine less what Table 6 implies: one row per model, or none.
 
     ``scores``: highest layer, as the paper pools. ``within``: the share of labels that are no
     further off than the 95 % interval and the two places of print.

@@ -110,7 +110,7 @@ _ROMANCE = {"fra_Latn", "spa_Latn", "ita_Latn", "por_Latn", "cat_Latn", "ron_Lat
 
 
 def shares(p: MexaTables, bag_scores: pd.DataFrame) -> pd.DataFrame:
-    """Llama 2's languages of Table 3 but English, in every model: a row a label and model.
+    """Llama 2's languages of Table 3 but English, in every model: one row per label and model.
 
     ``share`` (percent of the text) and its ``log``, ``mu`` (Table 6 / English), ``bag`` (the best),
     ``latin``, ``romance``.

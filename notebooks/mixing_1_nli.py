@@ -33,8 +33,8 @@ def transfers(
 ) -> pd.DataFrame:  # fmt: skip
     """Accuracy within each language, of hypotheses alone, and what the premise adds.
 
-    A row a language of the runs' sets, then "mean of targets"; ``groups`` of the examples; of what
-    the premise adds ``told`` (`claims.steady`).
+    One row per language of the runs' sets, then "mean of targets"; ``groups`` of the examples; of
+    what the premise adds ``told`` (`claims.steady`).
     """
     names = list(runs[0].predictions)
 
@@ -172,7 +172,7 @@ def pair_predictors(
     model: str, languages: Sequence[str], corpus: str, scores: np.ndarray, overlap: np.ndarray,
     measures: Sequence[str], pooling: str = "mean",
 ) -> pd.DataFrame:  # fmt: skip
-    """A row an ordered pair of two languages: its score, overlap, and measures of frozen states.
+    """One row per ordered pair of two languages: its score, overlap, and measures of frozen states.
 
     ``scores`` and ``overlap`` are ``(L, L)``; measures are means over layers and both directions
     of a parallel ``corpus``. ``within`` is the mean score within the two languages.
@@ -263,7 +263,7 @@ def in_short(known: pd.DataFrame, model: str, source: str) -> str:
 
 
 def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
-    """`at_equal_overlap` as text: a row a bin."""
+    """`at_equal_overlap` as text: one row per bin."""
     table = equal.assign(text=as_points(equal)).pivot(
         index="overlap", columns=["what", "setting"], values="text"
     )

@@ -1,18 +1,22 @@
 """Pairs of sentences: what is asked of SICK and PAWS-X, AUC, and translations told from others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from shared import mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
+from shared.pair_regressions import ENDS, held_out, with_language
+from shared.regressions import regression
 from shared.shown import as_points
-from xlx.experiment.abx_scores import CheckpointScores
+from xlx.experiment.abx_scores import CheckpointScores, history
 from xlx.experiment.grids import Grid
+from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
 from xlx.text import labelled
 from xlx.text.languages import LANGUAGES
+from xlx.text.parallel import ParallelCorpus
 
 OVERLAP_KEYS = ["what", "setting", "overlap"]
 
@@ -121,3 +125,73 @@ def by_overlap(
         row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
         rows[name] = row | {"score": gain[mask].mean(), "low": low, "high": high}
     return pd.DataFrame(rows).T
+
+
+# --- which pairs of languages ---------------------------------------------------------------------
+
+#: What a pair's score is regressed on beside the measures: the score of the bag of subwords.
+OVERLAP = "overlap"
+
+
+def pairs_of_states(
+    names: Sequence[str], steps: Sequence[int], text: ParallelCorpus, other: ParallelCorpus,
+    task: str, measures: Sequence[str], overlap: pd.Series, **states: object,
+) -> dict[tuple[str, int], pd.DataFrame]:  # fmt: skip
+    """(model, step) → a row a pair of languages: ``score``, `OVERLAP` and measures.
+
+    The score is `forced_choice` on a ``text``. Measures are of the same states on ``other``
+    sentences, means over layers. Of each model the shipped checkpoints after these ``steps``, and
+    of pairs those that ``other`` has.
+    """
+    several = [x for name in names for x in history(name) if getattr(x, "step", 0) in steps]
+    pairs = {}
+    for own, there in zip(
+        subject_scores(several, text, [task], **states),
+        subject_scores(several, other, measures, **states), strict=True,
+    ):  # fmt: skip
+        table = there.table()
+        rows = table.groupby(["language_1", "language_2", "task"])["score"].mean().unstack()
+        rows = rows.assign(**{"score": forced_choice(own, task), OVERLAP: overlap})
+        model, step = table[["model", "checkpoint"]].iloc[0]
+        pairs[model, int(step)] = rows.rename_axis(ENDS).reset_index()
+    return pairs
+
+
+def slopes(pairs: Mapping[tuple[str, int], pd.DataFrame], terms: Sequence[str]) -> pd.DataFrame:
+    """A pair's score regressed on each term alone: a row a ``model``, ``step`` and ``term``.
+
+    ``score`` with ``low``, ``high``: what one standard deviation of the term adds, with errors
+    clustered by both languages; ``R²`` on a language held out (`pair_regressions.held_out`).
+    """
+    rows = []
+    for (model, step), table in pairs.items():
+        for term in terms:
+            scaled = table.assign(**{term: (table[term] - table[term].mean()) / table[term].std()})
+            fit = regression(scaled, "score", [term], clusters=list(ENDS)).table
+            fit = fit[(fit["errors"] == "dyadic") & (fit["term"] == term)]
+            unseen = held_out(scaled, "score", [term], with_language(scaled))
+            ends = fit[["coefficient", "low", "high"]].to_numpy()[0]
+            rows.append((model, step, term, *ends, unseen))
+    return pd.DataFrame(rows, columns=["model", "step", "term", "score", "low", "high", "R²"])
+
+
+def shown_slopes(table: pd.DataFrame) -> pd.DataFrame:
+    """`slopes` in points as text, with R² behind a semicolon: a term a column."""
+    text = as_points(table) + [f"; {x:.2f}" for x in table["R²"]]
+    wide = table.assign(text=text).pivot(index=["model", "step"], columns="term", values="text")
+    return wide[list(dict.fromkeys(table["term"]))]
+
+
+def told_slopes(table: pd.DataFrame) -> str:
+    """In how many trained states a slope has which sign, and how well it predicts, by term."""
+    said = []
+    for term, own in table.groupby("term", sort=False):
+        rows, untrained = own[own["step"] > 0], own[own["step"] == 0]
+        up, down = ((rows["low"] > 0).sum(), (rows["high"] < 0).sum())
+        turns = "it turns" if up and down else "it does not turn"
+        said.append(
+            f"- **{term}**: the slope is above zero in {up} of {len(rows)} trained states and "
+            f"below in {down}, so {turns}. R² on a language held out is {rows['R²'].min():.2f} to "
+            f"{rows['R²'].max():.2f}; before training it is {untrained['R²'].mean():.2f}."
+        )
+    return "\n".join(said)

@@ -54,7 +54,7 @@ def answered(
     task: str, data: TaskData, models: Sequence[str], recipe: Recipe, seeds: Sequence[int], *,
     shuffle_seed: int, learn: bool, alone: bool = True,
 ) -> Grids:  # fmt: skip
-    """By task, model and condition: a grid a seed; of pairs also the second part ``alone``.
+    """By task, model and condition: one grid per seed; of pairs also the second part ``alone``.
 
     The second part alone is of the first model, in order and where its own words are shuffled.
     """
@@ -260,7 +260,7 @@ def in_short(means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
 
 
 def lost_by_writing(writing: pd.DataFrame) -> list[str]:
-    """A sentence a kind of writing: what each part costs, in points, and whether it is told."""
+    """One sentence per kind of writing: what each part costs, in points, and whether it is told."""
     said = []
     for kind, rows in writing[~writing["what"].str.contains(ALONE)].groupby("writing", sort=False):
         told = [

@@ -21,7 +21,7 @@ def mixed_grids(
     model: str, learnt: Mapping[str, Examples], sets: Mapping[str, Examples], recipe: Recipe,
     seeds: Sequence[int], *, part: str | None = None,
 ) -> dict[str, list[Grid]]:  # fmt: skip
-    """By what a model is taught ("en-de"): a grid a seed.
+    """By what a model is taught ("en-de"): one grid per seed.
 
     With a ``part`` ("second") it is taught and asked with that part alone, in the language that it
     has in the pair and in the cell.

@@ -72,7 +72,7 @@ def members(
     names: Sequence[str], references: Mapping[str, str], runs: Mapping[str, Sequence[str]],
     plateau: float,
 ) -> pd.DataFrame:  # fmt: skip
-    """One row a ``model``: what it learns from, what sets it apart, what it cost, what it lost.
+    """One row per ``model``: what it learns from, what sets it apart, what it cost, what it lost.
 
     ``references``: model → the one that it is compared with; ``runs``: model → runs of its recipe
     with other seeds. Columns: ``learns by``, ``differs from``, ``in`` (settings, theirs → its own),
@@ -279,7 +279,7 @@ def standings(
 ) -> pd.DataFrame:
     """Each model at its best layer, beside itself before training and the bag of its subwords.
 
-    A row a ``model`` and ``what``: `MATCHED`, "MD", "LD", or of the first of these "above
+    One row per ``model`` and ``what``: `MATCHED`, "MD", "LD", or of the first of these "above
     untrained" (less the first state of ``before``) and "above its bag"; ``layer``, `SPAN`, ``is``.
     """
     rows = []
@@ -308,9 +308,9 @@ def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
     return f"{row['value']:{form}} ({low:{form}} to {high:{form}})"
 
 
-def _named(rows: pd.DataFrame, text: str = "`{model}` {span}") -> str:
+def _named(rows: pd.DataFrame, text: str = "`{model}` {span}", between: str = ", ") -> str:
     said = [text.format(span=with_span(row), **row) for row in rows.to_dict("records")]
-    return ", ".join(said) or "none"
+    return between.join(said) or "none"
 
 
 def _of_members(at: pd.DataFrame, apart: pd.DataFrame, task: str) -> tuple[pd.DataFrame, ...]:
@@ -340,20 +340,20 @@ def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> st
 
 
 def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
-    """What `standings` and `contrasts` say, a finding a line."""
+    """What `standings` and `contrasts` say, one finding per line."""
     _, clear, rest = _of_members(at, apart, MATCHED)
     of_ld = _of_members(at, apart, "LD")[1]
     learnt = at[at["what"] == "above untrained"]
     known = rest[rest["most"].notna()]
-    alone = rest.loc[rest["most"].isna(), "model"]
+    alone, new = rest.loc[rest["most"].isna(), "model"], "\n  - "
     lines = [
-        "Above their own untrained state at the best layer: "
-        + _named(learnt[learnt["is"].str.startswith("higher")]) + ".",
-        "Below it: " + _named(learnt[learnt["is"].str.startswith("lower")]) + ".",
+        "Above their own untrained state at the best layer:" + new
+        + _named(learnt[learnt["is"].str.startswith("higher")], between=new) + ".",
+        "Below it:" + new + _named(learnt[learnt["is"].str.startswith("lower")], between=new) + ".",
         "Beyond text and runs in MD among sentences of like length: "
         + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
         "And in LD: " + _named(of_ld, "`{model}` minus `{reference}` {span}") + ".",
-        "Not distinguishable from their reference: " + _named(known) + ".",
+        "Not distinguishable from their reference:" + new + _named(known, between=new) + ".",
         f"Of {len(alone)} more the spread over runs is unknown, since neither recipe was run twice"
         + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "") + ".",
     ]  # fmt: skip

@@ -138,8 +138,8 @@ def tense_rows(means: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 def agreement(table: pd.DataFrame, guesses: Mapping[str, float] | None = None) -> pd.DataFrame:
     """How often two lenses order two models alike, where both tell them apart (95 %).
 
-    A row a pair of lenses: ``agree`` of ``of`` pairs of models, both lenses' intervals being apart.
-    ``guesses``: lens → the score of a guess; two models that are both below it have no order there.
+    One row per pair of lenses: ``agree`` of ``of`` pairs of models, both lenses' intervals being
+    apart. ``guesses``: lens → the score of a guess; two models both below it have no order there.
     """
     guesses = guesses or {}
     wide = {lens: rows.set_index("model")[ENDS] for lens, rows in table.groupby("lens", sort=False)}
@@ -189,7 +189,7 @@ def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.Data
 def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
     """Rank correlation over layers of each measure with ``outcome``; and given the layer itself.
 
-    A row a model and measure: ``r``, ``depth`` (r of the layer's number with the outcome),
+    One row per model and measure: ``r``, ``depth`` (r of the layer's number with the outcome),
     ``given depth``. Layers are few and neighbours alike, so there is no interval.
     """
     rows = []
@@ -248,8 +248,8 @@ def predicted(
 ) -> pd.DataFrame:
     """An outcome by language from predictors: r of each single one, R² on families held out.
 
-    A row a reading: ``r``, ``low``, ``high`` (families drawn whole; of several predictors none) and
-    ``held out``: 1 - errors / spread, each family predicted from all others.
+    One row per reading: ``r``, ``low``, ``high`` (families drawn whole; of several predictors none)
+    and ``held out``: 1 - errors / spread, each family predicted from all others.
     """
     families = [(table["family"] == x).to_numpy() for x in table["family"].unique()]
     rows = []
@@ -270,7 +270,7 @@ def pair_table(
 ) -> pd.DataFrame:  # fmt: skip
     """An outcome of ordered pairs (``source``, ``target``, ``score``) beside scores of the pair.
 
-    A column a measure and subject ("MD", "bag MD"), mean over layers and both directions.
+    One column per measure and subject ("MD", "bag MD"), mean over layers and both directions.
     """
     for name, subject in subjects.items():
         (of,) = subject_scores([subject], text, measures)
@@ -311,7 +311,7 @@ def judged(rows: Sequence[tuple[str, str, str, Sequence[float]]]) -> pd.DataFram
 
 
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
-    """One verdict a claim: `PART` where subjects differ; the numbers of all as text."""
+    """One verdict per claim: `PART` where subjects differ; the numbers of all as text."""
     rows = {}
     for key, of in table.groupby(["paper", "claim"], sort=False):
         verdicts = set(of["verdict"])

@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
-from shared.xprobe_tables import CELL, over_languages
+from shared.xprobe_tables import CELL
 from xlx.experiment.scoring import subject_scores
+from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
 from xlx.plots.panels import number
 from xlx.plots.primitives import curves, heatmap
@@ -44,6 +45,32 @@ def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
     return both.assign(**ends, apart=apart).drop(columns=["low_other", "high_other"])
 
 
+def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str):
+    """A row a language and a column a task: per cent right, and how that came about.
+
+    "86 · +23* · 80": accuracy at home; points above the untrained twin, a star where the intervals
+    leave each other out (`against`); accuracy of the probe learnt in ``source``, at the layer that
+    is best for it. Below: the mean of the languages, and how many have a star.
+    """
+    home = against(cells, subject, f"{subject}, untrained")
+    read = cells[(cells["source"] == source) & (cells["target"] != source)]
+    read = read.merge(best_layers(over_languages(read))[["subject", "task", "layer"]])
+    read = read[read["subject"] == subject].set_index(["task", "target"])["accuracy"].rename("read")
+    home = home[home["task"].isin(list(tasks))].join(read, on=["task", "source"])
+    means = home.groupby("task", sort=False)[["accuracy", "difference", "read"]].mean()
+    shown = pd.concat([home, means.reset_index().assign(source="mean", apart=0)])
+    points = 100 * shown[["accuracy", "difference", "read"]]
+    star = shown["apart"].gt(0).map({True: "*", False: ""})
+    shown["said"] = points["accuracy"].map("{:.0f}".format)
+    shown["said"] += " · " + points["difference"].map("{:+.0f}".format) + star
+    shown["said"] += " · " + points["read"].map("{:.0f}".format).replace("nan", "-")
+    table = shown.pivot(index="source", columns="task", values="said")
+    table = table.reindex(index=list(dict.fromkeys(shown["source"])), columns=list(tasks))
+    counts = counted_apart(home).set_index("task")
+    table.loc["above"] = counts["above"].astype(str) + " of " + counts["n"].astype(str)
+    return table.fillna("-").rename_axis(index="language", columns=None)
+
+
 def null_share(table: pd.DataFrame) -> dict[str, float]:
     """How often two probes that differ in their seed alone are within the interval of a difference.
 
@@ -64,10 +91,10 @@ def crossings(
     cells: pd.DataFrame, subjects: dict[str, Name], text: ParallelCorpus, measures: Sequence[str],
     tasks: Sequence[str], **options: object,
 ) -> pd.DataFrame:  # fmt: skip
-    """What one probe reads abroad beside the scores of the same layer, a row a pair of languages.
+    """What one probe reads abroad beside scores of the same layer, one row per pair of languages.
 
     ``subject``, ``layer``, ``language_1``, ``language_2``; ``crossing``: points above chance, mean
-    over ``tasks`` and both directions, in [0, 1]; a column a measure, of ``text``.
+    over ``tasks`` and both directions, in [0, 1]; one column per measure, of ``text``.
     """
     abroad = cells[(cells["source"] != cells["target"]) & cells["task"].isin(list(tasks))]
     both = np.sort(abroad[["source", "target"]].to_numpy(), axis=1)
@@ -88,7 +115,7 @@ def crossings(
 def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """Correlation of crossing with each measure over layers: pairs' own means are taken off first.
 
-    The interval is over languages (`statistics.correlation`). A row a subject and measure.
+    The interval is over languages (`statistics.correlation`). One row per subject and measure.
     """
     of_pair = crossing.groupby(["subject", "language_1", "language_2"])
     columns = ["crossing", *measures]
@@ -138,8 +165,7 @@ def matrix(cells: pd.DataFrame, layer: int) -> Figure:
 
 
 def counted_apart(compared: pd.DataFrame) -> pd.DataFrame:
-    """Of `against`, a row a task: languages where a subject is ``above``, ``below``, and ``n``."""
+    """Of `against`, one row per task: languages with a subject ``above``, ``below``, and ``n``."""
     by_task = compared.groupby("task", sort=False)["apart"]
-    columns = {"above": by_task.agg(lambda x: (x > 0).sum()), "n": by_task.size()}
-    columns |= {"below": by_task.agg(lambda x: (x < 0).sum())}
-    return pd.DataFrame(columns).reset_index()
+    counts = {"above": lambda x: (x > 0).sum(), "n": "size", "below": lambda x: (x < 0).sum()}
+    return by_task.agg(**counts).reset_index()

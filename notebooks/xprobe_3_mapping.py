@@ -329,9 +329,9 @@ def matched_gains(
     """What mapped encoders gain over English, less what untrained ones of the same kind gain.
 
     ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
-    test sentences, so what is easy in a language is in both. A row a task and group: ``mapped`` and
-    ``untrained`` (mean gains in points), ``English to English``, ``difference`` with ``low`` and
-    ``high`` (Student, 95 %, over languages; ``points`` as text) and ``n`` languages.
+    test sentences, so what is easy in a language is in both. One row per task and group: ``mapped``
+    and ``untrained`` (mean gains in points), ``English to English``, ``difference`` with ``low``
+    and ``high`` (Student, 95 %, over languages; ``points`` as text) and ``n`` languages.
     """
     rows = []
     for task, (group, names) in itertools.product(tasks, groups.items()):
@@ -370,7 +370,7 @@ def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def length_abroad(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
-    """Accuracies on SentLen, a row an encoder: "English", "abroad" (mapped), and "untrained"."""
+    """Accuracies on SentLen, one row per encoder: "English", "abroad" (mapped), and "untrained"."""
     own = cells[(cells["task"] == "SentLen") & cells["encoder"].isin(list(encoders))]
     own = own[own["language"] != "en-mapped"]
     home = own["language"].eq("en").map({True: "English", False: "abroad"})
@@ -397,7 +397,7 @@ Answers = Mapping[tuple[str, str, str], np.ndarray]
 
 
 def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
-    """Two conditions of `MappingStudy.inference`, where both have a language, `paired`: a row an
+    """Two conditions of `MappingStudy.inference`, where both have a language, `paired`: one row per
     encoder and one for the mean of all, with both accuracies in per cent and ``points``."""
     keys = [key for key in answers if key[0] == one and (other, *key[1:]) in answers]
     groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}

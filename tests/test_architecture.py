@@ -332,10 +332,10 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 SIZES = {
     "lines of xlx": (18_129, 14_000),
     "modules of xlx": (70, 90),
-    "code of xlx, notebooks' modules and data": (27_187, 19_500),
+    "code of xlx, notebooks' modules and data": (27_267, 19_500),
     "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (27_044, 22_000),
+    "lines of tests": (27_064, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tests.counts import numbers, reading_load, sentences, typed
+from tests.counts import computed, numbers, reading_load, sentences, typed
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 #: What the house style allows.
@@ -18,6 +18,8 @@ HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 4
 OTHERS = {
     "report": (1464, 1531, 2, 6, 7, 20),
 }
+#: Numbers of a sentence that code writes.
+MOST_COMPUTED = 6
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 #: Everything that a reader opens: chapters, lessons, pages of the book.
 PAGES = [*PATHS, *sorted((NOTEBOOKS / "course").glob("*.ipynb")), ROOT / "README.md",
@@ -73,6 +75,12 @@ def test_a_typed_sentence_has_at_most_three_numbers(path: Path) -> None:
     said = [(cell, one) for cell, text in typed(path).items() for one in sentences(text)]
     most = 6 if path.stem == "README" else 3  # its findings are computed, those of `start`
     assert [(cell, one) for cell, one in said if numbers(one) > most] == []
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.suffix == ".ipynb"])
+def test_a_computed_sentence_has_at_most_six_numbers(path: Path) -> None:
+    said = [one for text in computed(path) for one in sentences(text)]
+    assert [one for one in said if numbers(one) > MOST_COMPUTED] == []
 
 
 @pytest.mark.parametrize(("text", "n"), [

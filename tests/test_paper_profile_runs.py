@@ -70,6 +70,7 @@ _MAPPED = {
 _CROSSED = {
     "languages": ["en", "de", "es", "fr"], "tasks": ["SentLen", "Tense"], "most": 60,
     "crossing_tasks": ["SentLen", "Tense"], "n_sentences": 12, "probe_seeds": [0, 1],
+    "parallel_languages": ["en", "fi"], "parallel_asked": ["SentLen", "Tense"],
 }  # fmt: skip
 #: Sizes at which a notebook ends in seconds; all else is the profile's.
 SMALL: dict[str, dict[str, Any]] = {

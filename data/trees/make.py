@@ -2,7 +2,8 @@
 
     python data/trees/make.py FOLDER
 
-FOLDER holds ``ud/`` and ``ud_pud/``, folders of treebanks, as for ``data/labelled/make.py``.
+FOLDER holds ``ud/`` and ``ud_pud/``, folders of treebanks, as for ``data/labelled/make.py``. Of UD
+those in `LANGUAGES` are taken, of PUD all.
 Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: ID, FORM, LEMMA, UPOS, FEATS, HEAD and DEPREL
@@ -17,7 +18,7 @@ punctuation do not matter); both the tokens and ``# text`` are compared. Nothing
 
 import argparse
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from making import (
 )
 
 from xlx.text import trees
-from xlx.text.files import catalogue, letters
+from xlx.text.files import letters
 from xlx.text.trees import comment, sentence_blocks
 
 LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
@@ -133,12 +134,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with ud and ud_pud")
     folder: Path = parser.parse_args().folder
     forbidden = trained_letters()
-    licences = catalogue("labelled").set_index("treebank")["licence_file"].to_dict()
+    copies = sorted((HERE.parent / "labelled" / "licences").iterdir())
+    licences = {file.read_bytes(): f"labelled/licences/{file.name}" for file in copies}
     rows = []
-    seen: dict[str, set[str]] = {code: set() for code in LANGUAGES}
+    seen: defaultdict[str, set[str]] = defaultdict(set)
     for source, name in (("ud", "ud"), ("pud", "ud_pud")):
         treebanks = by_language(folder / name)
-        for language in LANGUAGES:
+        for language in LANGUAGES if source == "ud" else sorted(treebanks):
             treebank = treebanks[language]
             files = treebank_files(treebank)
             release = version(files)
@@ -152,7 +154,7 @@ def main() -> None:
                     *(source, language, treebank.name, release, *sizes),
                     "; ".join(f"{reason}: {n}" for reason, n in why.items()),
                     ", ".join(each.name for each in files.values()),
-                    *(licence(treebank), f"labelled/{licences[treebank.name]}"),
+                    *(licence(treebank), licences[(treebank / "LICENSE.txt").read_bytes()]),
                     *(UD_URL.format(treebank.name), *file),
                 )
             )

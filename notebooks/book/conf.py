@@ -8,18 +8,17 @@ project = "What do multilingual Transformers share?"
 author = "the xlx authors"
 language = "en"
 extensions = ["myst_nb"]
-exclude_patterns = ["_build"]
 html_theme = "sphinx_book_theme"
 html_title = project
 html_theme_options = {
     "show_toc_level": 2,
+    "max_navbar_depth": 2,
     "home_page_in_toc": True,
     "navigation_with_keys": False,
     "use_download_button": False,
 }
 html_extra_path = ["_code"]
 html_copy_source = False
-html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
 html_math_renderer = "mathml"

@@ -140,8 +140,7 @@ def functions() -> Iterator[str]:
 def source_page(path: Path) -> str:
     """A module as a page of its own, each line with an anchor."""
     inside = path.relative_to(ROOT)
-    options = {"linenos": "inline", "lineanchors": "line", "anchorlinenos": True}
-    form = HtmlFormatter(**options)
+    form = HtmlFormatter(linenos="inline", lineanchors="line", anchorlinenos=True)
     code = highlight(path.read_text(encoding="utf-8"), PythonLexer(), form)
     style = f"{form.get_style_defs()} body {{ font-family: sans-serif; }} a {{ color: inherit; }}"
     return (

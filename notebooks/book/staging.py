@@ -155,9 +155,8 @@ def gallery() -> Iterator[str]:
             yield f"## [{path.stem}](notebooks/{path.name})\n"
         for picture in pictures:
             with Image.open(picture) as image:
-                said = image.info.get("Description", picture.stem).translate(
-                    str.maketrans("[]", "()")
-                )
+                said = image.info.get("Description", picture.stem)
+            said = said.translate(str.maketrans("[]", "()"))
             yield f"![{said}](figures/{picture.name})\n\n*{said}*\n"
 
 

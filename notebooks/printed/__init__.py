@@ -1,1 +1,1 @@
-"""The printed numbers and claims of five papers, recomputed: a module a paper."""
+"""The printed numbers and claims of five papers, recomputed: one module per paper."""

@@ -110,8 +110,8 @@ class AbxNumbers(Paper):
     def limits(self, r: float) -> pd.DataFrame:
         """What each row of Table 1 implies: its F, and the t values at a correlation of LD and MD.
 
-        One row a row: ``n``, ``R2``, ``F``, ``p of F``; ``t of LD``, ``t of MD``, from the least to
-        the largest at ``r`` (or "none"); then how significant ``LD`` and ``MD`` are printed.
+        One row per row: ``n``, ``R2``, ``F``, ``p of F``; ``t of LD``, ``t of MD``, from the least
+        to the largest at ``r`` (or "none"); then how significant ``LD`` and ``MD`` are printed.
         """
         found = []
         for row in self.rows:

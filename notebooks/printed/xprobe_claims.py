@@ -193,7 +193,7 @@ class PrintedTables(Paper):
         return gains.assign(matched=gains["paper"] - gains["baseline"])
 
     def followed(self, groups: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-        """How printed gains follow a bag's over tasks and languages: Pearson's r, a row a group.
+        """How printed gains follow a bag's over tasks and languages: Pearson's r per group.
 
         The interval is a bootstrap over the languages, common to all tasks (`correlation`).
         """

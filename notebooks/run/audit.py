@@ -66,7 +66,7 @@ def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.D
 
 
 def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
-    """Draw a sample and write it: a line an entry, its identity and a notebook that asks for it.
+    """Draw a sample and write it: one line per entry, its identity and a notebook that asks for it.
 
     From what a test of the notebooks can compute again.
     """
@@ -96,7 +96,7 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
 def findings(
     root: Path = paths.RESULTS, folder: Path = FOLDER, stems: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """What was compared, a row a kind, and a sentence on everything that is wrong.
+    """What was compared, one row per kind, and a sentence on everything that is wrong.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> 
 
 
 def _of_other_code(overview: pd.DataFrame) -> list[str]:
-    """Entries whose code has changed under the same version, a sentence a kind."""
+    """Entries whose code has changed under the same version, one sentence per kind."""
     known, wrong = gathering.kinds(), []
     names = [work.kind_name(row.kind, row.ask) for row in overview.itertuples()]
     for name, rows in overview.groupby(names):

@@ -104,8 +104,8 @@ def recorded_checkpoints() -> dict[str, str]:
     from xlx.subjects import identity
 
     some = [
-        identity.checkpoints(record.parent.name, recorded=True)
-        for record in paths.MODELS.glob(f"*/{identity.RECORD}")
+        identity.checkpoints(record.parent.relative_to(paths.MODELS).as_posix(), recorded=True)
+        for record in paths.MODELS.rglob(identity.RECORD)
     ]
     return {x.recorded: x.name for series in some for x in series if x.recorded}
 
@@ -119,7 +119,7 @@ def of_absent_models(overview: pd.DataFrame) -> pd.Series:
 
 
 def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Entries that were computed again (kind, ask, apart, tolerance), a row a kind.
+    """Entries that were computed again (kind, ask, apart, tolerance), one row per kind.
 
     How many, equal, within and outside of the tolerance, the largest difference; and a sentence on
     the worst of each kind that is outside. NaN is no difference that could be allowed.
@@ -202,7 +202,7 @@ def _lens(asker: str) -> str:
 
 
 def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
-    """A row a kind and lens: entries, MB of the file, core-hours, commits, processors."""
+    """One row per kind and lens: entries, MB of the file, core-hours, commits, processors."""
 
     def names(column: pd.Series) -> str:
         return ", ".join(sorted(set(column)))

@@ -20,7 +20,7 @@ def fresh_journal(stem: str, folder: Path) -> Path:
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """What a notebook asked for, a line an ask; a last line that is being written is left out."""
+    """What a notebook asked for, one line per ask; a last line being written is left out."""
     asks = []
     for line in path.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(ValueError):

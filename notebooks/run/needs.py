@@ -1,6 +1,6 @@
 """Which modules a notebook reaches by its imports, so that a change runs no other one again.
 
-    python -I notebooks/run/needs.py    # a line a notebook: abx-1-v.ipynb:xlx/__init__.py,...
+    python -I notebooks/run/needs.py    # one line per notebook: abx-1-v.ipynb:xlx/__init__.py,...
 
 Read from the source, nothing is imported: Make asks before there is an environment. A module that
 is named needs itself and what it imports, of the rooms on the way their faces alone

@@ -451,7 +451,7 @@ def size_of(model: str) -> Size:
 
 
 def table(runs: Sequence[Fine], rate: float = RATE) -> pd.DataFrame:
-    """A row a notebook and model, and their sum. ``rate``: in TFLOP/s.
+    """One row per notebook and model, and their sum. ``rate``: in TFLOP/s.
 
     ``runs``, ``checkpoints``; millions of examples ``learnt``, and ``asked`` at least and at
     ``most``; ``hours``, and ``most hours`` if all windows are hit; GB of last weights on disk.

@@ -33,7 +33,7 @@ def chance_line(of: str = "chance") -> object:
 
 
 def scored(table: pd.DataFrame, x: str, tasks: Sequence[str], **options: object) -> Panels:
-    """A line a task over ``x``, a panel a model; ``options`` of `curves`."""
+    """One line per task over ``x``, one panel per model; ``options`` of `curves`."""
     given = {"panel": "model", "labels": NAMES} | options
     looks = {task: MEASURES[task] for task in tasks}
     return curves(table, x=x, value="score", series="task", looks=looks, **given)

@@ -204,7 +204,7 @@ def partial_correlations(
 ) -> pd.DataFrame:  # fmt: skip
     """`statistics.correlation` given several sets of columns: label → those that are held.
 
-    A row a set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
+    One row per set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
     """
     rows = []
     for label, given in sets.items():

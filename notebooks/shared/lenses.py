@@ -16,7 +16,7 @@ from xlx.experiment.averages import averaged_scores
 from xlx.experiment.grids import grid, groups_of
 from xlx.experiment.mexa_scores import measure_rivals
 from xlx.experiment.scoring import Subject, subject_scores
-from xlx.experiment.sentence_probes import probe_sentences
+from xlx.experiment.sentence_probes import over_languages, probe_sentences
 from xlx.experiment.transfers import (
     INFERENCE,
     NARROW,
@@ -178,4 +178,4 @@ def probed(
     cells = xprobe_tables.cell_table(xprobe_tables.named_subjects(table))
     home = cells["source"] == cells["target"]
     parts = {"at home": cells[home], "abroad": cells[~home]}
-    return {name: xprobe_tables.over_languages(part) for name, part in parts.items()}
+    return {name: over_languages(part) for name, part in parts.items()}

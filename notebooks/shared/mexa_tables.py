@@ -221,9 +221,9 @@ def task_scores(
     ``centred``: which of the two scores (`probing.probe_topics`); ``accuracy``: of all test
     sentences, or of "even" or "odd" ones.
 
-    One row a model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean over
-    seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``. ValueError
-    for a layer that is not there, and for several checkpoints of a model.
+    One row per model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean
+    over seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``.
+    ValueError for a layer that is not there, and for several checkpoints of a model.
     """
     if (several := table.groupby("model")["checkpoint"].nunique()).max() > 1:
         raise ValueError(

@@ -147,16 +147,11 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
     on = lanes(
         table, item="row", value="score", series="condition", panel="pair", scale=100,
         looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=2.3,
-        lane=0.14, joined=table["condition"].nunique() == 2, names=_pair_row,
+        lane=0.14, joined=table["condition"].nunique() == 2,
+        names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
     )  # fmt: skip
     on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
     return on.done("accuracy (%)", handles=_chance(on, chance))
-
-
-def _pair_row(row: str) -> str:
-    """Say "l1-*" as a reader of the figure needs it."""
-    premise, hypothesis = row.replace("*", "any").split("-")
-    return f"premise {premise}, hypothesis {hypothesis}"
 
 
 def _settings(

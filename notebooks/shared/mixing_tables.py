@@ -135,7 +135,7 @@ def worked_pairs(
     sets: Mapping[str, Examples], cells: Sequence[tuple[str, str]],
     rows: Sequence[int] | None = None, parts: Sequence[str] = ("first", "second"),
 ) -> pd.DataFrame:  # fmt: skip
-    """An example as it stands in some cells (language of each part): a row a cell, in full."""
+    """An example as it stands in some cells (language of each part): one row per cell, in full."""
     gold = next(iter(sets.values()))
     shown = [
         (f"{a}-{b}", sets[a].first[k], sets[b].second[k], gold.classes[gold.labels[k]])

@@ -85,7 +85,7 @@ def cross_classified(
     hard target too, and random effects would count that for LD. The unordered pair, whose two
     directions have the same LD, has a random one. By REML, at which the ratio of the variances of
     pair and ε is found; Student's t with as many degrees of freedom as languages but one (our
-    choice; `coverage` of abx_6_transfer). A row a term: ``term``, ``coefficient``, ``error``,
+    choice; `coverage` of abx_6_transfer). One row per term: ``term``, ``coefficient``, ``error``,
     ``low``, ``high``, ``p_value``, ``df``. ValueError as `regressions.least_squares`.
     """
     fit = regressions.least_squares(rows, "accuracy", terms, levels)
@@ -173,7 +173,7 @@ SCALES: dict[str, Callable[[pd.Series], pd.Series]] = {
 
 
 def printed_regressions(setting: str) -> pd.DataFrame:
-    """Table 1 as printed, "probing_monolingual" or "cross_lingual": a row a task and checkpoint.
+    """Table 1 printed, "probing_monolingual" or "cross_lingual": one row per task and checkpoint.
 
     Columns (``value`` or ``p_value``, which is text; "R2", "LD" or "MD").
     """
@@ -189,21 +189,30 @@ def told(row: Mapping[str, float]) -> str:
     return f"{value} ({low} to {high})"
 
 
+def brief(row: Mapping[str, float]) -> str:
+    """A coefficient as text: "−1.25"; where its interval includes zero "−0.37 (may be zero)"."""
+    return number(row["coefficient"]) + " (may be zero)" * bool(row["low"] <= 0 <= row["high"])
+
+
 def p_told(p_value: float) -> str:
     """A p-value as text: "p = 0.102", "p < 0.001"."""
     return f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
 
 
-def by_model(rows: pd.DataFrame, text: Callable[[Mapping], str] = told) -> str:
-    """What each row says, with its model: "−1.25 in `one` and 0.30 in `other`"."""
+def by_model(rows: pd.DataFrame, text: Callable[[Mapping], str] | None = None) -> str:
+    """What each row says, with its model: "−1.25 in `one` and 0.30 in `other`".
+
+    ``text``: what of a row. Default: `told`, or `brief` of three rows or more.
+    """
+    text = text or (told if len(rows) < 3 else brief)
     parts = [f"{text(row)} in `{row['model']}`" for row in rows.to_dict("records")]
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else "no model"
 
 
 def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Table 1 printed and ours, as text: a row a task, checkpoint and source.
+    """Table 1 printed and ours, as text: one row per task, checkpoint and source.
 
-    ``ours`` has a row a ``task``, ``checkpoint``, ``model`` and ``term`` (LD, MD): the
+    ``ours`` has one row per ``task``, ``checkpoint``, ``model`` and ``term`` (LD, MD): the
     ``coefficient`` with ``low, high``, ``p_value``, ``Holm`` and ``power`` (of LD).
     """
     printed, rows = printed_regressions(setting), {}

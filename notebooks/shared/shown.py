@@ -50,6 +50,10 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
+#: As many numbers as a sentence has at most.
+MOST_NUMBERS = 6
+
+
 def _told(table: pd.DataFrame) -> pd.DataFrame:
     """With the columns ``told`` and ``moved`` where there are a value and its ends."""
     value = next((name for name in ("value", "r", "score") if name in table), None)
@@ -62,12 +66,13 @@ def _told(table: pd.DataFrame) -> pd.DataFrame:
 def sentences(
     head: str, *parts: tuple[str, pd.DataFrame] | tuple[str, pd.DataFrame, str]
 ) -> Markdown:
-    """Text that is computed: of each (sentence, table) a sentence a row.
+    """Text that is computed: of each (sentence, table) one sentence per row.
 
     Columns stand in braces; of a table with ``value``, ``r`` or ``score`` and its ends also
     ``{told}``, "0.85 (0.80 to 0.90)", and ``{moved}`` (`moved`). What stands in brackets is said of
     each row within one sentence: "LD is [{told} in {model}]." of two rows, "LD is 0.9 (0.8 to 1.0)
-    in A and 0.7 (0.6 to 0.8) in B."; with the name of a column as third, a sentence a value of it.
+    in A and 0.7 (0.6 to 0.8) in B."; with the name of a column as third, one sentence per value of
+    it. Rows with more than `MOST_NUMBERS` in all are lines of a list.
     """
     said = [head]
     for sentence, table, *by in parts:
@@ -76,8 +81,11 @@ def sentences(
         groups = [rows for _, rows in table.groupby(by[0], sort=False)] if by else [table]
         for rows in (of.to_dict("records") for of in groups if len(of)):
             if within:
-                items = listed([within[0].format_map(row) for row in rows])
-                said.append(before.format_map(rows[0]) + items + within[1])
+                items, start = [within[0].format_map(x) for x in rows], before.format_map(rows[0])
+                text = f"{start}{listed(items)}{within[1]}"
+                if len(re.findall(r"(?<=[ (])[+−-]?\d", text)) > MOST_NUMBERS:
+                    text = "\n- ".join([f"{start.rstrip(': ')}:\n", *items]) + f"{within[1]}\n\n"
+                said.append(text)
             else:
                 said += [sentence.format_map(row) for row in rows]
     return Markdown(" ".join(said))

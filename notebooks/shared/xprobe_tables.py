@@ -219,7 +219,7 @@ def named_subjects(table: pd.DataFrame) -> pd.DataFrame:
 def cell_table(table: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds and draws, with Wilson's 95 % interval over the test sentences of all draws.
 
-    ``table`` as of `named_subjects`. A row a cell (`CELL`): ``accuracy``, ``low``, ``high``,
+    ``table`` as of `named_subjects`. One row per cell (`CELL`): ``accuracy``, ``low``, ``high``,
     ``n_test``, ``chance`` (classes come equally often), ``control_accuracy``, ``compression``.
     """
     right = table.assign(right=table["accuracy"] * table["n_test"], chance=1 / table["classes"])
@@ -231,13 +231,3 @@ def cell_table(table: pd.DataFrame) -> pd.DataFrame:
     cells = cells.join(groups[["chance", "control_accuracy", "compression"]].mean()).reset_index()
     bounds = share_interval(cells["right"].to_numpy(), cells["n_test"].to_numpy())
     return cells.assign(accuracy=cells["right"] / cells["n_test"], low=bounds[0], high=bounds[1])
-
-
-def over_languages(cells: pd.DataFrame, by: Sequence[str] = ("subject", "task", "layer")):
-    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these."""
-    columns = ["accuracy", "chance", "control_accuracy", "compression"]
-    groups = cells.groupby(list(by), sort=False)
-    means, n, spread = groups[columns].mean(), groups.size(), groups["accuracy"].std(ddof=1)
-    half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * spread / np.sqrt(n)
-    ends = {"low": means["accuracy"] - half, "high": means["accuracy"] + half}
-    return means.assign(**ends, n=n).reset_index()

@@ -188,7 +188,7 @@ class _Convolutional(nn.Module):
 class _Attentive(nn.Module):
     """Self-attention over the states H of an LSTM (Lin et al. 2017), of the heads one vector.
 
-    A = softmax over the words of W2 tanh(W1 Hᵀ); M = A H has one row a head. "max" is the maximum
+    A = softmax over the words of W2 tanh(W1 Hᵀ); M = A H has one row per head. "max" is the maximum
     over the heads; "last", which the paper does not explain, the last row, so others learn nothing.
     """
 
@@ -266,7 +266,7 @@ class InferenceEncoder:
     """A trained encoder, of English or mapped to another language, with the English classifier.
 
     ``arrays`` are the weights of the best epoch, "state." and "classifier." before their names, and
-    "history.", a number an epoch: ``epoch`` (from 1), mean ``loss``, of a mapped one the mean
+    "history.", one number per epoch: ``epoch`` (from 1), mean ``loss``, of a mapped one the mean
     ``cosine`` of translations, and ``accuracy`` on the validation pairs, 0 to 1.
     """
 

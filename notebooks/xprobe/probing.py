@@ -89,9 +89,9 @@ def alike(
     again, with the next seeds, until there are so many or ``max_draws`` are done; draws may share
     sentences. ``trees`` and ``rules`` are as of `build`, and so are errors.
 
-    Returns the tasks by language, the draws of one after another, and a table with a row a task and
-    language: ``task``, ``language``, ``usable`` (the largest size that the language could have),
-    ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
+    Returns the tasks by language, the draws of one after another, and a table with one row per task
+    and language: ``task``, ``language``, ``usable`` (the largest size that the language could
+    have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
     """
     tasks: dict[str, list[ProbingTask]] = {language: [] for language in trees}
     rows = []
@@ -186,7 +186,7 @@ def _probed(
     net: tuple | None, sentences: Sentences, tasks: Sequence[ProbingTask], control: bool,
     options: Mapping[str, Any],
 ) -> list[pd.DataFrame]:  # fmt: skip
-    """A table, a row a seed, for each of an encoder's tasks; those of as many classes at once."""
+    """A table, one row per seed, per task of an encoder; those of as many classes at once."""
     place = {tokens: row for row, tokens in enumerate(_distinct(tasks))}
     vectors = encoders.encode(*net, sentences) if net else encoders.mean_vectors(sentences)
     tables: dict[int, pd.DataFrame] = {}
@@ -235,7 +235,7 @@ CELLS = work.Kind(
 
 
 def cell_means(table: pd.DataFrame) -> pd.DataFrame:
-    """The table of `probe` with a row a cell: means over draws and seeds, and an interval.
+    """The table of `probe` with one row per cell: means over draws and seeds, and an interval.
 
     The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over the different sentences
     of the test parts (``n_distinct``): what other sentences would give, and not another encoder.

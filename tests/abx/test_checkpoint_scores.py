@@ -13,7 +13,7 @@ from tests import tiny
 from xlx.experiment import abx_scores, scoring
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.measures import abx
-from xlx.results import settings
+from xlx.results import ledger, settings
 from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import languages, parallel
@@ -160,6 +160,25 @@ def test_values_are_compared_by_scores_and_differences() -> None:
     wider = value | {"step documents pairs": 2 * value["step documents pairs"]}
     assert difference(value, wider) > 0
     assert difference(value, value | {"cut": np.array([0, 2])}) == np.inf
+
+
+@pytest.mark.parametrize(("n", "bits"), [(12, 32), (46_341, 32), (46_342, 64), (10**6, 64)])
+def test_comparisons_won_are_counted_whatever_their_number(n: int, bits: int) -> None:
+    made, few = n * (n - 1), {"won": np.zeros((1, 1, 2), np.uint32)}
+    twice = np.array([[2 * made, 2 * made - 7]])
+    scores = {"LD": twice[None] / (2 * made)}
+    packed = scoring.packed(abx.PairScores((("a", "b"),), (0,), n, scores), "LD")
+    assert packed["won"].dtype == f"uint{bits}"
+    np.testing.assert_array_equal(packed["won"], twice)
+    # beside an entry of few sentences in a file of the ledger
+    asks = [ledger.Ask("score", {"n": x}) for x in (0, n)]
+    entries = [
+        ledger.Entry(ask.kind, ask.identity, 1, ask.text, value, {})
+        for ask, value in zip(asks, (few, packed | {"won": packed["won"][None]}), strict=True)
+    ]
+    table = ledger.to_arrow(entries)
+    read = [scoring.scores_of_pairs(ledger.from_arrow(table, row).value, n) for row in (0, 1)]
+    np.testing.assert_array_equal(read, [few["won"], scores["LD"]])
 
 
 def test_without_a_document_that_holds_every_comparison_there_is_no_score() -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from tests.abx.test_discrimination import literal_retrieval, random_vectors
 from xlx.measures import abx, statistics
@@ -89,6 +90,35 @@ def test_a_mask_changes_no_other_score_and_counts_its_triplets() -> None:
     for row in table.itertuples():
         of_b = row.language_2 if row.x_language == row.language_1 else row.language_1
         assert row.n_triplets == (masks[of_b] & ~np.eye(30, dtype=bool)).sum()
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_strips_of_a_long_text_add_up_to_the_whole(
+    counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = random_vectors(23, 5, 7)
+    vectors["b"][3], vectors["c"][9] = vectors["a"][3], vectors["c"][8]  # ties
+    given = {code: sparse.csr_array(x) for code, x in vectors.items()} if counted else vectors
+    rng = np.random.default_rng(2)
+    options = {
+        "masks": {"m": masks_of(23, rng)},
+        "groups": {"documents": rng.integers(0, 5, size=23), "sentences": range(23)},
+        "pairs": [("a", "c"), ("b", "a")],
+    }
+    whole = abx.exact(given, **options)
+    monkeypatch.setattr("xlx.measures.alignment.WHOLE_NUMBERS", 1)
+    monkeypatch.setattr("xlx.measures.alignment.BLOCK_NUMBERS", 23 * 4)
+    sizes, of = [], abx.Comparisons.of
+    monkeypatch.setattr(
+        abx.Comparisons, "of", lambda cells, *rest: sizes.append(len(cells[0])) or of(cells, *rest)
+    )
+    strips = abx.exact(given, **options)
+    assert sizes[0] == 23  # the masks are whole, and no other matrix is
+    assert {*sizes[1:]} == {4, 3}
+    for task, scores in whole.scores.items():
+        np.testing.assert_allclose(strips.scores[task], scores, rtol=1e-12)
+        for name, left_out in whole.left_out.items():
+            np.testing.assert_allclose(strips.left_out[name][task], left_out[task], rtol=1e-12)
 
 
 def test_intervals_by_document_cover_the_truth_as_often_as_they_say() -> None:

@@ -134,6 +134,11 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     gaps = igap_3_models.gaps(measured, 0.0, 0.01)
     assert gaps.loc[igap_3_models.BAG, "igap"] == pytest.approx(0.25)
     assert gaps.loc[igap_3_models.NEGATOR, ["igap", "fewer", "kept"]].tolist() == [0, 0.25, 1]
+    runs = {(x, 1): measured[x] for x in (igap_3_models.BAG, igap_3_models.NEGATOR)}
+    table = igap_3_models.over_runs(runs, 0.0, 0.01)
+    for what, mean in ((igap_3_models.ACCURACY, 0.875), (igap_3_models.GAP, 0.125)):
+        spread = table.loc[(what, 1), ["mean", "SD, runs"]].tolist()
+        assert spread == pytest.approx([mean, 0.25 / 2**0.5])
 
 
 def test_an_order_without_igap_is_refused() -> None:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mixing_1_nli
+import mixing_2_paraphrase
 import mixing_4_controls
 import mixing_6_pairs
 from shared import mixing_tables
@@ -140,3 +141,7 @@ def test_overlap_and_held_out_languages_of_planted_scores() -> None:
     rows["score"] = 2 * rows["a"] + 0.01 * rng.standard_normal(len(rows))
     a, b = (held_out(rows, "score", [x], with_language(rows)) for x in "ab")
     assert a > 0.99 > 0.05 > b
+    pairs = {("m", 0): rows, ("m", 1): rows, ("n", 1): rows.assign(score=-rows["score"])}
+    table = mixing_2_paraphrase.slopes(pairs, ["a", "b"])
+    assert (table["score"] / rows["a"].std()).iloc[::2].round(2).tolist() == [2, 2, -2]
+    assert "1 of 2 trained states and below in 1, so" in mixing_2_paraphrase.told_slopes(table)

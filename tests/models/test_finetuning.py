@@ -11,7 +11,7 @@ import torch
 from tests import tiny
 from xlx.results import provenance, work
 from xlx.results.settings import current, settings
-from xlx.subjects import finetuning, jobs, loading
+from xlx.subjects import finetuning, identity, jobs, loading
 from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text.examples import Examples
@@ -351,3 +351,13 @@ def test_only_the_head_is_new(architecture: str, folders, encoders) -> None:
     assert not any(name.removeprefix(one.base_model_prefix + ".") in encoder for name in changed)
     for name, weights in one.state_dict().items():
         assert torch.equal(weights, same_seed.state_dict()[name])
+
+
+def test_a_checkpoint_without_weights_has_what_is_stored(model: str) -> None:
+    (run,) = finetune_all([job(model)])
+    absent = identity.Checkpoint("m", 3, recorded=identity.fingerprint(model))
+    (found,) = finetune_all([job(absent)])
+    assert found.model == "m/step-000003"
+    assert np.array_equal(found.predictions["de"], run.predictions["de"])
+    with pytest.raises(jobs.FinetuningError, match="m/step-000003: its weights are not shipped"):
+        finetune_all([job(replace(absent, recorded="0"))])

@@ -98,7 +98,7 @@ DRAWN = {
     ),
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),
     "estimates": lambda: mexa_2_estimation.estimates(
-        made("score", "expected", panel=MODELS, written=CODES).assign(task="topics"),
+        made("score", "expected", panel=MODELS, language=CODES).assign(task="topics"),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")), xlabel="expected",
     ),
     "grid_maps": lambda: mixing_figures.grid_maps(

@@ -22,7 +22,7 @@ from xlx.report.tables import TABLES
 from xlx.text.parallel import ParallelCorpus
 
 #: Tables that are there where they are asked for.
-ASKED_FOR = {"task_fits", "task_points", "probes"}
+ASKED_FOR = {"task_fits", "task_points", "probes", "sentence_tasks"}
 #: Opens the report, looks at its explorer in layer 2, and writes down what is said.
 FRAME = """<body><script>
 document.body.innerHTML = '<iframe src="report.html" width="390" height="900"></iframe>';

@@ -215,3 +215,31 @@ def test_probes_are_those_of_the_lenses_in_languages_of_text_and_data(
     learnt = probing.probe_topics(["mini-infoxlm"], ["sw"], n_test=20, seeds=sizes.seeds)
     learnt = learnt.query("language == 'sw' and layer == 2 and not centred")
     assert table.loc[("topics", "sw"), "accuracy"] == pytest.approx(learnt["accuracy"].mean())
+
+
+def test_tasks_of_sentences_stand_beside_an_untrained_twin_and_a_bag(
+    corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "SENTENCE_TASKS", ("SentLen", "Tense"))
+    sentences = dict(zip(("en", "de", "tlh"), corpus.sentences.values(), strict=False))
+    text = parallel.ParallelCorpus("own", sentences, corpus.ids, corpus.domains, "", "")
+    measured = Measured(reported_model("mini-xlmr"), text, sentences=60)
+    table = tables.sentence_rows(measured)
+    n_layers = table["layer"].nunique()
+    panels = table.groupby(["task", "read"], sort=False)
+    assert list(panels.groups) == [
+        (x, y) for x in ("Tense", "SentLen") for y in ("at home", "abroad")
+    ]
+    assert panels.size().eq(n_layers).all()
+    assert panels[["n", "chance"]].first().to_numpy().tolist() == [[2, 0.5]] * 2 + [[2, 0.25]] * 2
+    assert panels["a bag of subwords"].nunique().eq(1).all()
+    assert panels["untrained"].nunique().gt(1).all()
+    drawn = figures.report_figures({"sentence_tasks": table.assign(model="mini-xlmr")})
+    for axes, (_, part) in zip(drawn["sentence_tasks"]().axes, panels, strict=True):
+        lines = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) == n_layers]
+        shown = part.sort_values("layer")[["accuracy", "untrained", "a bag of subwords", "chance"]]
+        assert np.allclose(lines, shown.to_numpy().T)
+    text = parallel.ParallelCorpus(
+        "own", {"tlh": sentences["tlh"]}, corpus.ids, corpus.domains, "", ""
+    )
+    assert tables.sentence_rows(Measured(measured.model, text, sentences=60)).empty

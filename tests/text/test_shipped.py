@@ -27,7 +27,7 @@ HELD_OUT = "new-testament-held-out"
 KINDS = {
     "labelled": (lambda: load_labelled("POS", "de", "test"), "ud/de.conllu.xz", 16_100_000),
     "questions": (lambda: load_questions("xquad", "de"), "xquad/de.json.xz", 2_100_000),
-    "trees": (lambda: load_trees("de"), "ud/de.conllu.xz", 4_500_000),
+    "trees": (lambda: load_trees("de"), "ud/de.conllu.xz", 4_700_000),
     "minimal-pairs": (lambda: load_minimal_pairs("names"), "edits.tsv.xz", 900_000),
 }
 #: Beginnings of the SHA-256 of the archives. That no text to test on is in the pretraining text was
@@ -85,6 +85,16 @@ def test_files_are_small_listed_and_on_record(kind: str) -> None:
         assert row["licence"].split(" (")[0] in readme
         if kind == "trees":
             assert (paths.DATA / row["licence_file"]).is_file()
+
+
+def test_parallel_ud_is_the_same_in_all_languages() -> None:
+    table = catalogue("trees").query("source == 'pud'").set_index("language")
+    known = {code: {tree.id for tree in load_trees(code, "pud")} for code in table.index}
+    assert (len(known), {len(ids) for ids in known.values()}) == (21, {994, 998, 999, 1000})
+    assert {code: len(ids) for code, ids in known.items()} == table["sentences"].astype(
+        int
+    ).to_dict()
+    assert len(set.intersection(*known.values())) == 990
 
 
 def test_archives_and_files_of_parallel_text_are_on_record() -> None:

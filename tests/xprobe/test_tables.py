@@ -12,6 +12,7 @@ from scipy import stats
 
 from shared import xprobe_tables as summaries
 from tests.tables import of
+from xprobe_2_transformers import by_language
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -197,3 +198,19 @@ def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
         ]  # fmt: skip
         root = math.sqrt(sum(squares) / len(squares))
         assert apart.loc[one, other] == apart.loc[other, one] == pytest.approx(root)
+
+
+def test_a_language_has_its_accuracy_the_twins_distance_and_what_english_reads() -> None:
+    accuracy = {"m": (0.9, 0.8, 0.6, 0.7), "m, untrained": (0.5, 0.78, 0.4, 0.4)}
+    pairs = ("en", "en"), ("de", "de"), ("en", "de"), ("de", "en")
+    cells = pd.DataFrame([
+        {"subject": name, "task": "Tense", "source": source, "target": target, "layer": layer,
+         "accuracy": x - 0.1 * layer, "low": x - 0.05, "high": x + 0.05, "n_test": 100,
+         "chance": 0.5, "control_accuracy": 0.5, "compression": 1.0}
+        for name, own in accuracy.items()
+        for (source, target), x in zip(pairs, own, strict=True) for layer in (0, 1)
+    ])  # fmt: skip
+    table = by_language(cells, "m", ["Tense"], "en")["Tense"]
+    assert table.to_dict() == {
+        "en": "90 · +40* · -", "de": "80 · +2 · 60", "mean": "85 · +21 · 60", "above": "1 of 2",
+    }  # fmt: skip

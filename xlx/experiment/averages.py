@@ -8,17 +8,13 @@ has an interval of its own, narrower than those of the two suggest.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from xlx.experiment.abx_scores import (
-    MATCHED,
-    CheckpointScores,
-    language_weights,
-    pair_weights,
-)
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, language_weights, pair_weights
 from xlx.measures import registered, statistics
 from xlx.results import checks
 
@@ -89,6 +85,11 @@ class Average:
         )
 
 
+@cache
+def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
+    return {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
+
+
 def average(
     measured: CheckpointScores,
     task: str,
@@ -115,7 +116,7 @@ def average(
         raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
     rows = layers_of_mean(len(measured.scores.layers), layers, embedding_layer)
     pairs = measured.scores.pairs
-    weights = {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
+    weights = _weights(tuple(pairs))
     checks.one_of(weighting, list(weights)[:-1], "weighting")
     averaged = "languages" if "language" in by else weighting
     checks.one_of(over, measured.left_out_change, "grouping")

@@ -348,8 +348,9 @@ def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
     if np.isnan(scores).any():
         kept = {"score": scores[0].astype(np.float32)}
     elif task in BY_LANGUAGE:
-        made = exact.masked.get(task, n * (n - 1))
-        kept = {"won": np.rint(2 * made * scores[0]).astype(np.uint32)}
+        twice = 2 * np.asarray(exact.masked.get(task, n * (n - 1)))
+        counts = np.uint32 if twice.max() < 2**32 else np.uint64  # from 46,342 sentences on
+        kept = {"won": np.rint(twice * scores[0]).astype(counts)}
     elif task in exact.masked:
         kept = {"share": np.rint(_SHARES * scores[0]).astype(np.uint16)}
     else:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.measures import probes
@@ -109,6 +110,19 @@ def probe_sentences(
             label = several[i // len(cells)].label
             tables.append(_table(value, cells[i % len(cells)], fitting, label))
     return pd.concat(tables, ignore_index=True)
+
+
+def over_languages(
+    cells: pd.DataFrame, by: Sequence[str] = ("subject", "task", "layer")
+) -> pd.DataFrame:
+    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these."""
+    known = ["accuracy", "chance", "control_accuracy", "compression"]
+    groups = cells.groupby(list(by), sort=False)
+    means, n = groups[[x for x in known if x in cells]].mean(), groups.size()
+    spread = groups["accuracy"].std(ddof=1)
+    half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * spread / np.sqrt(n)
+    ends = {"low": means["accuracy"] - half, "high": means["accuracy"] + half}
+    return means.assign(**ends, n=n).reset_index()
 
 
 def _table(

@@ -368,14 +368,9 @@ class Transfers:
 
 
 def transfer_task(
-    names: Sequence[str],
-    task: TransferTask,
-    sources: Sequence[str],
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    *,
-    sparing: Sparing | None = None,
-) -> Transfers:
+    names: Sequence[str], task: TransferTask, sources: Sequence[str], recipes: Sequence[Recipe],
+    seeds: Sequence[int], *, sparing: Sparing | None = None,
+) -> Transfers:  # fmt: skip
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
     Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum

@@ -6,10 +6,11 @@ translation. In *meaning discrimination* (MD) A is X's translation, B another se
 language. de Seyssel et al. (2025), section 3 and Appendix B.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, groupby, product
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -72,25 +73,24 @@ class PositionGroups:
     def __init__(self, of_position: Sequence[object]) -> None:
         names, codes = np.unique(np.asarray(of_position).astype(str), return_inverse=True)
         self.n, self.codes = len(names), codes
-        # where each position is a group, their order
-        self._order = np.argsort(codes) if self.n == len(codes) else None
-        self._holds = (codes[:, None] == np.arange(self.n)).astype(np.float64)
-        first, second = np.nonzero(codes[:, None] == codes)
-        apart = first != second
-        self._first, self._second = map(torch.from_numpy, (first[apart], second[apart]))
-        self._group = codes[first[apart]]
+        self._order, self.sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+        self._starts = np.cumsum(self.sizes) - self.sizes
+        of_group = np.split(self._order, self._starts[1:])
+        first = np.concatenate([np.repeat(x, len(x)) for x in of_group])
+        second = np.concatenate([np.tile(x, len(x)) for x in of_group])
+        self._pairs = np.stack([first, second])[:, first != second]
 
     def sums(self, at: np.ndarray) -> np.ndarray:
         """``(m, n)`` → sums over the positions of each group, ``(m, n_groups)``."""
-        return at[:, self._order] if self._order is not None else at @ self._holds
+        return np.add.reduceat(at[:, self._order], self._starts, axis=1)
 
-    def inside(self, cells: torch.Tensor) -> np.ndarray:
-        """``(m, n, n)`` → sums over the pairs of positions of each group, ``(m, n_groups)``."""
-        if self._order is not None:
-            return np.zeros((len(cells), self.n))
-        chosen = cells[:, self._first.to(cells.device), self._second.to(cells.device)]
-        rows = chosen.double().cpu().numpy()
-        return np.stack([np.bincount(self._group, row, minlength=self.n) for row in rows])
+    def inside(self, cells: torch.Tensor, start: int = 0) -> np.ndarray:
+        """``(m, r, n)``, rows from ``start`` → sums over pairs of each group, ``(m, n_groups)``."""
+        row = self._pairs[0] - start
+        there = (row >= 0) & (row < cells.shape[1])
+        pairs = torch.from_numpy(np.stack([row, self._pairs[1]])[:, there]).to(cells.device)
+        rows, group = cells[:, *pairs].double().cpu().numpy(), self.codes[self._pairs[0, there]]
+        return np.stack([np.bincount(group, row, minlength=self.n) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,26 @@ class Comparisons:
 
     @classmethod
     def of(
-        cls, cells: torch.Tensor, groupings: Collection[PositionGroups], worth: float = 1
-    ) -> "Comparisons":
-        """Those of ``(m, n, n)``, zero on the diagonals; ``worth``: what 1 in a cell counts."""
-        ones = cells.new_ones(cells.shape[-1])
-        rows, columns = (side.double().cpu().numpy() for side in (cells @ ones, ones @ cells))
-        inside = {groups: worth * groups.inside(cells) for groups in groupings}
-        return cls(worth * rows.sum(axis=1), worth * (rows + columns), inside)
+        cls, cells: torch.Tensor, groupings: Collection[PositionGroups], worth: float = 1,
+        start: int = 0,
+    ) -> "Comparisons":  # fmt: skip
+        """Those of ``(m, n, n)`` or a strip, 0 on diagonals; ``worth``: what 1 in a cell counts."""
+        r, n = cells.shape[1:]
+        sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells
+        rows, at = (worth * side.double().cpu().numpy() for side in sums)
+        at[:, start : start + r] += rows
+        inside = {groups: worth * groups.inside(cells, start) for groups in groupings}
+        return cls(rows.sum(axis=1), at, inside)
+
+    @classmethod
+    def every(cls, n: int, groupings: Collection[PositionGroups]) -> "Comparisons":
+        """All of n positions, of one pair of languages."""
+        inside = {x: np.array([x.sizes * (x.sizes - 1.0)]) for x in groupings}
+        return cls(np.array([n * (n - 1.0)]), np.full((1, n), 2.0 * (n - 1)), inside)
+
+    def __add__(self, other: "Comparisons") -> "Comparisons":
+        inside = {groups: sums + other.inside[groups] for groups, sums in self.inside.items()}
+        return Comparisons(self.total + other.total, self.at + other.at, inside)
 
     @classmethod
     def of_queries(cls, credit: np.ndarray, groupings: Collection[PositionGroups]) -> "Comparisons":
@@ -157,11 +170,13 @@ class Distractors:
                 )
         self._cells = {1: cells.mT.contiguous(), 2: cells}  # by the axis of B
 
-    def cells(self, languages: Sequence[str], axis: int, device: torch.device) -> torch.Tensor:
-        """1 where b may be B, ``(m, n, n)`` or, of one mask, ``(1, n, n)``."""
-        rows = [self._row[language] for language in languages]
-        rows = rows[:1] if len(set(rows)) == 1 else rows
-        return self._cells[axis][rows].to(device).float()
+    def cells(
+        self, languages: Sequence[str], axis: int, device: torch.device, rows: slice
+    ) -> torch.Tensor:
+        """1 where b may be B, ``(m, r, n)`` of some rows or, of one mask, ``(1, r, n)``."""
+        of = [self._row[language] for language in languages]
+        of = of[:1] if len(set(of)) == 1 else of
+        return self._cells[axis][:, rows][of].to(device).float()
 
     def n_triplets(self, language: str) -> int:
         """How many triplets there are with B in a language."""
@@ -175,21 +190,24 @@ class Distractors:
 class Side:
     """One direction of a block: X of one language, of m pairs with others.
 
-    ``axis`` is that of B in the matrices ``(m, n, n)``, ``languages`` those that B is of.
+    ``axis`` is that of B in the matrices ``(m, n, n)``, ``languages`` those that B is of,
+    ``queries`` those of X. A strip has the rows of X from ``start`` on alone.
     """
 
     def __init__(self, block: Block, axis: int) -> None:
-        self.axis, self.tolerance, self.common, self._block = (
-            axis, block.tolerance, block.common, block
+        self.axis, self.tolerance, self.common, self.start, self._block = (
+            axis, block.tolerance, block.common, block.start, block
         )  # fmt: skip
         # Rows: sentences of the second language; columns: of the first. The similarity of each to
         # the items of the language of B, whose offset is added, and to those of its own.
         of_second, of_first = block.offset_second[:, :, None], block.offset_first
         if axis == 1:
-            self.languages, self.within = block.second, block.within_first
+            self.queries, self.languages = (block.first,), block.second
+            self.within = block.within_first
             self.to_other, self._own = block.across + of_second, of_first
         else:
-            self.languages, self.within = (block.first,), block.within_second
+            self.queries, self.languages = block.second, (block.first,)
+            self.within = block.within_second
             self.to_other, self._own = block.across + of_first, of_second
 
     @property
@@ -207,14 +225,16 @@ class Side:
     @property
     def translation(self) -> torch.Tensor:
         """The similarity of each sentence to its translation, ``(m, n)``."""
-        return self.to_other.diagonal(dim1=1, dim2=2).clone()
+        return self.to_other.diagonal(self.start, dim1=1, dim2=2).clone()
 
     def credit(self, similarity: torch.Tensor) -> np.ndarray:
-        """`alignment.top1_credit` of similarities like ``to_other``, which is left as it is."""
-        diagonal = similarity.diagonal(dim1=1, dim2=2)
+        """`alignment.top1_credit` of similarities like ``to_other``, kept; 0 outside of a strip."""
+        diagonal = similarity.diagonal(self.start, dim1=1, dim2=2)
         kept = diagonal.clone()
-        credit = alignment.top1_credit(similarity, self.axis, self.tolerance).cpu().numpy()
+        of_rows = alignment.top1_credit(similarity, self.axis, self.tolerance, self.start)
         diagonal.copy_(kept)
+        credit = np.zeros((len(similarity), similarity.shape[-1]))
+        credit[:, self.start : self.start + kept.shape[1]] = of_rows.cpu()
         return credit
 
     @cached_property
@@ -229,8 +249,14 @@ class Side:
         bound += 2 * slack
         for task, nearer in cells.items():
             ahead[task] += _compared(torch.gt, nearer, bound)
-            ahead[task].diagonal(dim1=1, dim2=2).zero_()
+            ahead[task].diagonal(self.start, dim1=1, dim2=2).zero_()
         return ahead
+
+
+def _directions(found: Iterable[Block]) -> groupby:
+    """The sides of blocks; those that are strips of one direction together."""
+    sides = (Side(x, k) for x in found for k in ((2,) if x.within_first is None else (1, 2)))
+    return groupby(sides, key=attrgetter("queries", "languages"))
 
 
 @dataclass(frozen=True)
@@ -240,9 +266,9 @@ class Measure:
     ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
     or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
     position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
-    that without each group. ``share``: whether a score lies in [0, 1], and so its interval.
-    ``version`` is raised when the formula means other numbers. ``told``:
-    the report and a trainer's log tell it without being asked.
+    that without each group. ``strips``: whether ``wins`` of strips add up, so that long texts need
+    no whole matrix. ``share``: whether a score lies in [0, 1], and so its interval. ``version`` is
+    raised when the formula means other numbers. ``told``: the report and a trainer's log tell it.
     """
 
     name: str
@@ -251,6 +277,7 @@ class Measure:
     version: int = 1
     mask: Distractors | None = None
     whole: bool = False
+    strips: bool = False
     share: bool = True
     told: bool = True
 
@@ -267,12 +294,13 @@ class Measure:
         return 1 / n if self.of_queries else 0.5
 
 
-LD = Measure("LD", lambda side, groupings: Comparisons.of(side.ahead["LD"], groupings, 0.5))
-MD = Measure("MD", lambda side, groupings: Comparisons.of(side.ahead["MD"], groupings, 0.5))
+LD = Measure("LD", lambda x, of: Comparisons.of(x.ahead["LD"], of, 0.5, x.start), strips=True)
+MD = Measure("MD", lambda x, of: Comparisons.of(x.ahead["MD"], of, 0.5, x.start), strips=True)
 RETRIEVAL = Measure(
     "retrieval",
     lambda side, groupings: Comparisons.of_queries(side.credit(side.to_other), groupings),
     of_queries=True,
+    strips=True,
 )
 
 
@@ -280,10 +308,11 @@ def masked(mask: Distractors) -> Measure:
     """MD with B as a mask allows."""
 
     def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
-        cells = mask.cells(side.languages, side.axis, side.to_other.device)
-        return Comparisons.of(side.ahead["MD"] * cells, groupings, 0.5)
+        ahead, rows = side.ahead["MD"], slice(side.start, side.start + side.to_other.shape[1])
+        cells = ahead * mask.cells(side.languages, side.axis, ahead.device, rows)
+        return Comparisons.of(cells, groupings, 0.5, side.start)
 
-    return Measure(mask.task, wins, mask=mask)
+    return Measure(mask.task, wins, mask=mask, strips=True)
 
 
 def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> torch.Tensor:
@@ -341,7 +370,7 @@ def sampled(
     """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
-    and run, the same ones at every layer. A row a task, layer, pair and run.
+    and run, the same ones at every layer. One row per task, layer, pair and run.
     """
     n_layers, n_sentences, _ = next(iter(states.values())).shape
     rows = []
@@ -438,11 +467,13 @@ def exact(
     ]
     pairs = list(combinations(states, 2)) if pairs is None else pairs
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
+    where = {x: (i, k) for pair, i in column.items() for k, x in enumerate((pair, pair[::-1]))}
     n = next(iter(slices[0].values())).shape[0]
     groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
     measures = [*measures, *map(masked, distractors)]
-    every = Comparisons.of(1 - torch.eye(n)[None], groupings.values())
+    every = Comparisons.every(n, groupings.values())
     queries = Comparisons.of_queries(np.ones((1, n)), groupings.values())
+    strips = all(measure.strips for measure in measures)
     tasks = [measure.name for measure in measures]
     shape = len(layers), len(column)
     scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
@@ -454,19 +485,22 @@ def exact(
         absent = alignment.undefined(vectors)
         there = {code: x for code, x in vectors.items() if code not in absent}
         left = [pair for pair in column if not absent.intersection(pair)]
+        for of_task in chain(*(x.values() for x in left_out.values())):
+            of_task[row, [column[pair] for pair in left]] = 0
         try:
-            for block in blocks(there, left, device=device, dtype=dtype) if left else ():
-                at = [column[block.first, second] for second in block.second]
-                sides = Side(block, 1), Side(block, 2)
-                for measure in measures:
-                    task = measure.name
-                    won = [measure.wins(side, groupings.values()) for side in sides]
-                    made = [measure.made(side, every, queries) for side in sides]
-                    both = list(zip(won, made, strict=True))
-                    scores[task][row, at] = np.stack([w.total / m.total for w, m in both], axis=1)
+            found = blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
+            for of_languages, parts in _directions(found):
+                at, direction = zip(*[where[pair] for pair in product(*of_languages)], strict=True)
+                won: list[Comparisons] = []
+                for side in parts:
+                    new = [measure.wins(side, groupings.values()) for measure in measures]
+                    won = [x + y for x, y in zip(won, new, strict=True)] if won else new
+                for measure, wins in zip(measures, won, strict=True):
+                    made = measure.made(side, every, queries)
+                    scores[measure.name][row, at, direction] = wins.total / made.total
                     for name, of in groupings.items():
-                        parts = [_share(w.without(of), m.without(of)) for w, m in both]
-                        left_out[name][task][row, at] = sum(parts) / 2
+                        share = _share(wins.without(of), made.without(of))
+                        left_out[name][measure.name][row, at] += share / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     n_triplets = {

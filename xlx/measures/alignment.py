@@ -18,7 +18,7 @@ small numbers with all their digits: the *offsets* ``c·a'`` come from float64, 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ from xlx.results import checks
 Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
+#: Numbers of a matrix above which rows are taken in strips, where that is possible.
+WHOLE_NUMBERS = 4_000_000
 #: A vector this much shorter than what it is the rest of is rounding of float32.
 NOTHING = 1e-6
 
@@ -39,18 +41,20 @@ class Block:
     """Comparable similarities of one language with m others; n sentences each.
 
     Of a row, ``within + offset`` and ``across + offset`` order the items by their cosine to the
-    row's sentence; differences below ``tolerance`` are rounding, so they are ties.
+    row's sentence; differences below ``tolerance`` are rounding, so they are ties. A strip has
+    some rows of one second language, r for n, from ``start`` on, and no ``within_first``.
     """
 
     first: str
     second: tuple[str, ...]
-    within_first: torch.Tensor  # (n, n): [a, x] = x'·a' + c·a', the similarity of item a to x
+    within_first: torch.Tensor | None  # (n, n): [a, x] = x'·a' + c·a', of item a to x
     within_second: torch.Tensor  # (m, n, n): [k, x, a], rows are the x
     across: torch.Tensor  # (m, n, n): [k, j, i] = sentence j of second k · sentence i of first
     offset_first: torch.Tensor  # (n,)
     offset_second: torch.Tensor  # (m, n)
     tolerance: torch.Tensor  # (m,)
     common: float = 0.0  # c·c; with the offsets of both sentences it makes a cosine
+    start: int = 0
 
 
 def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
@@ -134,8 +138,13 @@ def blocks(
     *,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
+    strips: bool = False,
 ) -> Iterator[Block]:
-    """The similarity blocks of all pairs of languages, or of `pairs`; every product once."""
+    """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
+
+    If ``strips``, matrices of more than `WHOLE_NUMBERS` are never whole: of each pair come the
+    strips of the second language with the first, then those of the first with the second.
+    """
     units = unit_vectors(vectors)
     languages = list(units)
     if pairs is None:
@@ -148,12 +157,22 @@ def blocks(
     offsets = offsets.to(device)
     if isinstance(rest, torch.Tensor):
         rest = rest.to(device)
-    within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
-    within += offsets[:, None, :]  # [l, x, a]
-    n = within.shape[-1]
-    chunk = max(1, BLOCK_NUMBERS // (n * n))
+    n = offsets.shape[-1]
     # Of a dot product of float32 vectors of lengths r and s, the rounding error is a few eps·r·s.
     tolerance = 16 * torch.finfo(dtype).eps * torch.as_tensor(squares, dtype=dtype, device=device)
+    if strips and n * n > WHOLE_NUMBERS:
+        size = max(1, BLOCK_NUMBERS // n)
+        both = chain(*((pair, pair[::-1]) for pair in pairs))
+        for (one, other), start in product(both, range(0, n, size)):
+            i, j, rows = row[one], row[other], slice(start, start + size)
+            own, across = (_product(rest[j][rows], rest[k], device)[None] for k in (j, i))
+            own += offsets[j]
+            reach, of_rows = torch.sqrt(tolerance[[i]] * tolerance[[j]]), offsets[[j], rows]
+            yield Block(one, (other,), None, own, across, offsets[i], of_rows, reach, common, start)
+        return
+    within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
+    within += offsets[:, None, :]  # [l, x, a]
+    chunk = max(1, BLOCK_NUMBERS // (n * n))
     for first in wanted:
         i = row[first]
         transposed = within[i].T.contiguous()
@@ -214,14 +233,16 @@ ALIGNMENT_MEASURES = (
 )  # fmt: skip
 
 
-def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor) -> torch.Tensor:
+def top1_credit(
+    similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor, start: int = 0
+) -> torch.Tensor:
     """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
 
     1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1).
     ``similarity``, ``(m, n, n)``, has the translations on the diagonals, which are overwritten with
-    -inf; ``candidates`` is the axis (1 or 2) along which a query chooses.
+    -inf (of a strip, from ``start`` on); ``candidates`` is the axis (1 or 2) of a query's choice.
     """
-    diagonal = similarity.diagonal(dim1=1, dim2=2)
+    diagonal = similarity.diagonal(start, dim1=1, dim2=2)
     translation = diagonal.clone()
     diagonal.fill_(-torch.inf)
     margin = translation - similarity.amax(dim=candidates)

@@ -241,7 +241,7 @@ def rarefied_losses(lost: np.ndarray, k: int) -> np.ndarray:
 def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
     """The mean of ``values``, ``(S, n)``, and its 95 % interval over seeds and examples.
 
-    ``values`` has a row a seed of the same n examples, and ``groups``, ``(n,)``, tells which of
+    ``values`` has one row per seed of the same n examples, and ``groups``, ``(n,)``, tells which of
     these hang together (a premise has three hypotheses). Seeds, groups and what is left are three
     sources of variance (two-way analysis, Searle, Casella and McCulloch 1992); Student's t with
     Satterthwaite's degrees of freedom. With one seed it is over the groups alone. ValueError for

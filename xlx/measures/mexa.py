@@ -80,7 +80,7 @@ class PivotScores:
         return pd.DataFrame(columns, keys).reset_index()
 
     def pooled(self, how: str = "mean", *, embedding_layer: bool = True) -> pd.DataFrame:
-        """One score a language, over layers: ``language``, ``mu``, ``low``, ``high``.
+        """One score per language, over layers: ``language``, ``mu``, ``low``, ``high``.
 
         ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
         layer 0 counts "all model layers" leaves open; layers without a score do not. ValueError for

@@ -412,7 +412,7 @@ def _settings(grids: np.ndarray) -> np.ndarray:
 def _by_language(
     languages: Sequence[str], **values: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> pd.DataFrame:
-    """A row a language and setting, of values ``(L + 1, 3)`` with low and high."""
+    """One row per language and setting, of values ``(L + 1, 3)`` with low and high."""
     index = pd.MultiIndex.from_product(
         [[*languages, OVERALL], SETTINGS], names=["language", "setting"]
     )

@@ -11,7 +11,7 @@ few if a short, simple rule holds from few examples on.
 
 Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
 for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere and with any states.
-What is measured has a row a group and a column a seed, ``(g, s)``.
+What is measured has one row per group and one column per seed, ``(g, s)``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -435,7 +435,7 @@ def _loss(weights: Layers, data: Data, activation: str) -> torch.Tensor:
 
 
 def fit(train: Split, validation: Split, n_classes: int, **options: object) -> Probes:
-    """Train one probe a group and seed with Adam on the cross-entropy, each until it is best.
+    """Train one probe per group and seed with Adam on the cross-entropy, each until it is best.
 
     A probe keeps the weights of the epoch with the lowest loss on the validation split, and ends
     after `patience` epochs without a lower one. Splits have the same groups in the same order;

@@ -1,10 +1,10 @@
 """Four primitives: `lanes`, `curves`, `scatter`, `heatmap`.
 
-Each takes a tidy table (a row an observation) and the names of its columns: ``panel`` (one column,
-or a pair of them for rows and columns of panels), ``item``, ``series``, ``value``; its interval is
-in the columns ``low`` and ``high``, if the table has them and ``low`` is not "". Order is that of
-the table. Each returns `Panels`, and draws on those given as ``on``, so that one lies over another;
-`Panels.done` writes on the axes and sets the legend above the data.
+Each takes a tidy table (one row per observation) and the names of its columns: ``panel`` (one
+column, or a pair of them for rows and columns of panels), ``item``, ``series``, ``value``; its
+interval is in the columns ``low`` and ``high``, if the table has them and ``low`` is not "". Order
+is that of the table. Each returns `Panels`, and draws on those given as ``on``, so that one lies
+over another; `Panels.done` writes on the axes and sets the legend above the data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def lanes(
     on: Panels | None = None, columns: int = 3, width: float = 2.6, sharex: str | bool = "all",
     **marks: object,
 ) -> Panels:  # fmt: skip
-    """A line an item, on it a point with its interval for each series.
+    """One line per item, on it a point with its interval for each series.
 
     Series lie in lanes, from above in the order of ``looks``, or all at the height ``shift``; rows
     of one place are spread over ``spread`` of the line. ``wide``: columns of a second, thinner
@@ -122,7 +122,7 @@ def curves(
     every: int | None = None, on: Panels | None = None, columns: int = 4, width: float = 2.6,
     height: float = 2.2, sharex: str | bool = False, sharey: str | bool = True, **marks: object,
 ) -> Panels:  # fmt: skip
-    """A line a series over ``x`` with its interval as a band, or as ``bars``.
+    """One line per series over ``x`` with its interval as a band, or as ``bars``.
 
     Lines break where there is no number. ``even``: values of ``x`` at even distances, as of
     checkpoints; ``shift`` moves series apart by so much of ``x``; one point in ``every`` is marked.
@@ -158,7 +158,7 @@ def scatter(
     looks: Mapping | None = None, labels: Mapping[str, str] | None = None, scale: float = 1,
     written: str | None = None, size: float = 12, alpha: float = 0.6, **room: object,
 ) -> Panels:  # fmt: skip
-    """A point a row at ``x`` and ``y``; ``written``: what to write at it; ``room``: of `panels`."""
+    """One point per row at ``x`` and ``y``; ``written``: its label; ``room``: of `panels`."""
     shown = _looks(table, series, looks)
     on = panels(table, panel, **({"sharex": True, "sharey": True} | room))
     for axes, part in on.each(table):

@@ -65,7 +65,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add = options.command(commands, report_on, "report", "xlx report: from models to a page",
                           _OPTIONS, several=True, text="wmt24pp")  # fmt: skip
     add("--reference", type=listed, help="models to compare with, or none (nor an untrained one)")
-    add("--probe", action="store_true", help="parts of speech and topics, too")
+    add("--probe", action="store_true", help="parts of speech, topics, X-Probe's tasks, too")
     add("--quick", action="store_true", help=_QUICKLY)
     add("--no-notebook", dest="notebook", action="store_false", help="leave no executed notebook")
     for add_command in _COMMANDS:
@@ -122,7 +122,9 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
         print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
 
     probes = (FEW_LABELS if given.quick else ProbeSizes()) if given.probe else None
+    few = 120 if given.quick else 1000
     of_models = measured_models(models, corpus, references, pivot=pivot, tasks=tasks, probes=probes,
+                                sentences=few if given.probe else None,
                                 untrained=given.reference != ["none"])  # fmt: skip
     tables = report_tables(of_models, tell)
     notes += undefined_layers(tables)
@@ -157,7 +159,7 @@ def estimate(
     untrained twin of each to report on. ValueError where the states do not fit into memory.
     """
     encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
-    reading = options.reading_seconds(models[0], corpus)
+    reading = options.reading_seconds(models[0], corpus, encoder)
     readers = 2 * len(models) + len(references)
     held = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
     # As they are, centred and of length 1, and what scoring takes for each pair of sentences.

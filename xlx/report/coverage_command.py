@@ -1,4 +1,4 @@
-"""xlx mexa: which languages a model aligns with the pivot, a row a language, as the paper has it.
+"""xlx mexa: which languages a model aligns with the pivot, one row per language, as in the paper.
 
 MEXA (Kargaran et al. 2025) of the first sentences of the text, each language at its best layer, by
 each pooling, raw and without the mean of the language, beside a bag of the model's own subwords.
@@ -97,7 +97,7 @@ def language_rows(
     scores: Mapping[tuple[str, str], mexa.PivotScores], bag: mexa.PivotScores,
     english: Mapping[str, float],
 ) -> pd.DataFrame:  # fmt: skip
-    """A row a language: name, family, script, and of each (pooling, states) the highest score.
+    """One row per language: name, family, script, and of each (pooling, states) the highest score.
 
     "less bag": the first score less that of the bag, whose interval (Zou and Donner 2008) takes
     both as independent. "above bag": "yes", "no", or "?" where the interval holds 0. Without a task

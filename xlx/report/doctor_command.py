@@ -1,7 +1,7 @@
 """xlx doctor: how a model, a text and files of scores will be read, before hours are spent.
 
-A line a check: ok, note (not read, or not as one may think) or problem; leaves with 1 if there is a
-problem, else with 0.
+One line per check: ok, note (not read, or not as one may think) or problem; leaves with 1 if there
+is a problem, else with 0.
 """
 
 import argparse

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import BAG
 from xlx.plots import style
 from xlx.plots.panels import Figure, Panels, across, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import MEASURES, NAMES, looks, styled
-from xlx.report.tables import ALIGNMENTS, Tables
+from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
 from xlx.text.languages import kind_of_language
 
 #: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
@@ -126,17 +128,35 @@ def probe_accuracies(tables: Tables) -> Figure:
     return on.done("share of words, or sentences, whose label is found")
 
 
+@styled
+def held_of_a_sentence(tables: Tables) -> Figure:
+    """X-Probe's tasks by layer, of models, untrained twins and bags; panels: task, where read."""
+    table = tables["sentence_tasks"]
+    own, lines = looks(order(table, "model")), {}
+    parts = [table.assign(series=table["model"])]
+    for of, look in ((UNTRAINED, {"linestyle": ":"}), (BAG, {"color": "0.45"}),
+                     ("chance", {"color": "0.7"})):  # fmt: skip
+        if of in table:
+            names = table["model"] + f", {of}"
+            parts.append(table.assign(accuracy=table[of], series=names, low=np.nan, high=np.nan))
+            lines |= {f"{x}, {of}": own[x] | {"marker": ""} | look for x in own}
+    on = curves(pd.concat(parts), x="layer", value="accuracy", series="series", columns=2,
+                panel=("task", "read"), looks=own | lines, width=3.9, height=1.7)  # fmt: skip
+    return on.done("layer (0: embeddings)", "share of sentences right")
+
+
 #: Name → what draws it, and the table that its numbers are in, in the order of the page.
 DRAWN = {
     "layers": (by_layer, "layers"), "references": (beside_references, "references"),
     "coverage": (covered_languages, "coverage"), "retrieval": (both_ways, "retrieval"),
     "pairs": (pairs_apart, "pairs"), "tasks": (predicted_tasks, "task_fits"),
     "probes": (probe_accuracies, "probes"),
+    "sentence_tasks": (held_of_a_sentence, "sentence_tasks"),
 }  # fmt: skip
 
 
 def _by_language(table: pd.DataFrame, value: str, series: str, **options: object) -> Panels:
-    """Lanes of shares, a language a line."""
+    """Lanes of shares, one language per line."""
     names = {code: kind_of_language(code)[0] for code in order(table, "language")}
     options = {"lane": 0.07, "names": lambda code: f"{code} {names[code]}"} | options
     on = lanes(table, item="language", value=value, series=series, **options)

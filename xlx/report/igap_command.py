@@ -152,7 +152,7 @@ def beside(
 
 
 def means_of(rows: pd.DataFrame, source: str) -> pd.DataFrame:
-    """A row a subject, in per cent: accuracy at home and abroad, IGAP and the share kept."""
+    """One row per subject, in per cent: accuracy at home and abroad, IGAP and the share kept."""
     columns = ["accuracy", *_ENDS]
     means = rows[rows["target"] == MEAN_TARGET].set_index("subject")[columns] * 100
     home = rows[rows["target"] == source].set_index("subject")["accuracy"] * 100

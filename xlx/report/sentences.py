@@ -1,4 +1,4 @@
-"""What a report answers: a sentence a question, each made of the numbers of a row of its tables."""
+"""What a report answers: one sentence per question, made of a row of its tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
 
 
 def headlines(tables: Tables, answers: Sequence[Finding]) -> list[str]:
-    """A line a model: its layer, its weak languages, how far it is above a bag of its subwords."""
+    """One line per model: its layer, its weak languages, its distance from a bag of subwords."""
     lines = []
     for model in dict.fromkeys(answer.model for answer in answers):
         own = {name: table[table["model"] == model] for name, table in tables.items()}
@@ -142,10 +142,9 @@ def _of_languages(own: Tables) -> Answers:
     means = []
     for kind in ("script", "family"):
         mean = table.groupby(kind)["mu"].agg(["mean", "size"])
-        mean = mean.sort_values("mean", ascending=False, kind="stable").itertuples()
-        means.append(
-            f"Mean by {kind}: {named_first([f'{name} {x:.2f} ({n})' for name, x, n in mean])}"
-        )
+        mean = mean.sort_values("mean", ascending=False, kind="stable").iloc[[0, -1]].itertuples()
+        ends = " and ".join(dict.fromkeys(f"{name} {x:.2f} (of {n})" for name, x, n in mean))
+        means.append(f"Mean by {kind}, the highest and the least: {ends}")
     named = f" ({named_first(bare['language'])})" if len(bare) else ""
     yield "Which languages does it cover?", "coverage", least, "mu", (
         f"By MEXA with {least['pivot']}, each language at its best layer, "
@@ -157,11 +156,11 @@ def _of_languages(own: Tables) -> Answers:
     )  # fmt: skip
     pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
     first = pairs.iloc[0]
-    *far, near = (f"{row['language_1']}–{row['language_2']} {_told(row)}"
-                  for _, row in pd.concat([pairs.head(3), pairs.tail(1)]).iterrows())  # fmt: skip
+    far, near = (f"{row['language_1']}–{row['language_2']}, {_told(row)}"
+                 for _, row in pairs.iloc[[0, -1]].iterrows())  # fmt: skip
     yield "Which pairs of languages are far apart?", "pairs", first, "score", (
-        f"By MD among sentences of like length at layer {first['layer']} the farthest are "
-        f"{', '.join(far)}. The nearest: {near}."
+        f"By MD among sentences of like length at layer {first['layer']} the farthest is "
+        f"{far}. The nearest: {near}."
     )  # fmt: skip
 
 
@@ -189,7 +188,7 @@ def _beside_others(own: Tables) -> Answers:
 
 
 def _of_labels(own: Tables) -> Answers:
-    """A sentence a task, by the alignment that stands first and the bag, and one a probe."""
+    """One sentence per task, by the alignment that stands first and the bag, and one per probe."""
     fits, probes = own.get("task_fits"), own.get("probes")
     for task, rows in () if fits is None else fits.groupby("task", sort=False):
         first, bag = rows.iloc[0], rows[rows["predictor"] == TASK_BAG].iloc[0]

@@ -1,4 +1,4 @@
-"""Tables of a report: what the lenses measure of models on a text, a row an observation.
+"""Tables of a report: what the lenses measure of models on a text, one row per observation.
 
 The measures are those of `xlx.measures.registered`, as `xlx.experiment.scoring` has them, with
 intervals over documents; MEXA is that of `xlx.measures.mexa`. Of every model one layer is chosen,
@@ -14,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import LeaveOneOut, cross_val_predict
+import torch
 
 from xlx.experiment import abx_scores, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores, told
+from xlx.experiment.sentence_probes import over_languages, probe_sentences
 from xlx.measures import abx, alignment, mexa, probes, registered, statistics
+from xlx.measures.sentence_tasks import Rules, parallel_tasks
 from xlx.report.inputs import ReportedModel
 from xlx.results import checks
 from xlx.subjects import loading, states
@@ -31,6 +32,7 @@ from xlx.text import downstream, files, languages, parallel
 from xlx.text.files import TextError
 from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus
+from xlx.text.trees import load_trees
 
 #: By their names of `TABLES`.
 Tables = Mapping[str, pd.DataFrame]
@@ -57,6 +59,8 @@ class ProbeSizes:
     seeds: tuple[int, ...] = probes.SEEDS
 
 
+#: X-Probe's tasks that 1,000 sentences carry, and the lengths between which SentLen's classes lie.
+SENTENCE_TASKS, _LENGTHS = ("SentLen", "SubjNum", "Tense"), (5, 14, 18, 23, 41)
 #: Of a quick report.
 FEW_LABELS = ProbeSizes((300, 100, 300), 100, (0, 1))
 
@@ -74,6 +78,7 @@ class Measured:
     others: Sequence[ReportedModel] = ()
     tasks: pd.DataFrame | None = None
     probes: ProbeSizes | None = None
+    sentences: int | None = None  # a task of X-Probe learns and stops by, at most; None: none is
     untrained: bool = True  # compared with its own architecture untrained, too
 
     def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[CheckpointScores]:
@@ -93,25 +98,26 @@ class Measured:
     @cached_property
     def mexa(self) -> dict[str, mexa.PivotScores]:
         """Scores of all languages with the pivot: "raw", "centred" (each without its mean)."""
-        vectors = self._states()
+        vectors, _ = self._states()
         moved = {"raw": vectors, "centred": alignment.centred(vectors)}
         return {way: mexa.scores(of_way, self.pivot) for way, of_way in moved.items()}
 
     @cached_property
     def exact(self) -> abx.PairScores:
         """Scores of every pair at the chosen layer, and without each document."""
+        vectors, device = self._states()
         return abx.exact(
-            self._states(), layers=[self.layer],
+            vectors, layers=[self.layer],
             measures=[x for x in registered().values() if x.told],
             masks={"like length": abx_scores.length_matched(self.corpus)},
             groups={"documents": parallel.documents(self.corpus)},
-            device=loading.load(self.model.name).device,
+            device=device,
         )  # fmt: skip
 
-    def _states(self) -> dict[str, np.ndarray]:
-        """From this machine's cache, where a model has read the text before."""
+    def _states(self) -> tuple[dict[str, np.ndarray], torch.device]:
+        """From this machine's cache, where a model has read the text before; its device."""
         encoder, options = loading.load(self.model.name), subject(self.model).options
-        return states.embed_corpus(encoder, self.corpus, **options).states
+        return states.embed_corpus(encoder, self.corpus, **options).states, encoder.device
 
 
 def subject(model: ReportedModel, name: Name | None = None) -> Subject:
@@ -137,7 +143,7 @@ def report_tables(
     for measured in of_models:
         label = measured.model.label
         asked = dict.fromkeys(("task_fits", "task_points"), measured.tasks)
-        asked["probes"] = measured.probes
+        asked |= {"probes": measured.probes, "sentence_tasks": measured.sentences}
         for name, (heading, rows) in TABLES.items():
             if asked.get(name, "always") is None:
                 continue
@@ -300,6 +306,9 @@ def task_points(measured: Measured) -> pd.DataFrame:
     From its MEXA score (``mu``). Beside it stands what needs no alignment: the mean of the other
     languages, and MEXA of a bag of the model's own subwords.
     """
+    from sklearn.linear_model import LinearRegression  # most reports are of no tasks
+    from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
     of_predictor = {name: measured.mexa[way].pooled(how) for name, (way, how) in ALIGNMENTS.items()}
     bag = measure_coverage(BagOfSubwords(measured.model.name), measured.corpus, measured.pivot)
     of_predictor[TASK_BAG] = bag[TASK_BAG].scores.pooled("max")
@@ -335,7 +344,7 @@ def task_fits(measured: Measured) -> pd.DataFrame:
 
 
 def probe_rows(measured: Measured) -> pd.DataFrame:
-    """Accuracy of linear probes at the chosen layer, a row a language of text and data alike.
+    """Accuracy of linear probes at the chosen layer, one row per language of text and data alike.
 
     Parts of speech are learnt and tested in each language (Universal Dependencies), topics learnt
     in English and tested in every language (SIB-200). Intervals are Wilson's, for independent
@@ -375,7 +384,34 @@ def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.D
     return own.assign(name=names, best_layer=by_layer.idxmax(), best_accuracy=by_layer.max())
 
 
-#: Table → the words that head it, and what makes it. The last three are there where asked for.
+def sentence_rows(measured: Measured) -> pd.DataFrame:
+    """X-Probe's tasks by layer, of Parallel UD in the languages of the text that it has.
+
+    A row per task, layer and ``read``: at home (half of the sentences to learn, half to test) or
+    abroad. ``accuracy`` as `over_languages`; beside it that of the untrained twin and the bag.
+    """
+    codes, reads = text_codes(measured.corpus), {True: "at home", False: "abroad"}
+    there = files.catalogue("trees").query("source == 'pud'")["language"]
+    trees = {code: [load_trees(code, "pud")] for code in there if code in codes}
+    rules = Rules(lengths=(_LENGTHS[0], _LENGTHS[-1] - 1), length_edges=_LENGTHS)
+    made = parallel_tasks(trees, SENTENCE_TASKS, most=measured.sentences, rules=rules)
+    drawn = {code: [*{task.name: task for task in own}.values()] for code, own in made.items()}
+    keys, rows = ["task", "read", "layer"], pd.DataFrame(columns=["task", "read", "layer"])
+    several = {"accuracy": subject(measured.model)} | compared(measured)
+    for label in ("accuracy", UNTRAINED, scoring.BAG) if any(drawn.values()) else ():
+        if label in several:
+            table = probe_sentences([several[label]], drawn, across=True, seeds=FEW_LABELS.seeds)
+            table["read"] = (table["source"] == table["target"]).map(reads)
+            table["chance"] = 1 / table["classes"]
+            cells = table.groupby([*keys, "source", "target"], sort=False)
+            means = over_languages(cells[["accuracy", "chance"]].mean(), keys)
+            on = keys[:2] if label == scoring.BAG else keys  # a bag has one layer
+            beside = means[[*on, "accuracy"]].rename(columns={"accuracy": label})
+            rows = means if label == "accuracy" else rows.merge(beside, on=on)
+    return rows
+
+
+#: Table → the words that head it, and what makes it. The last four are there where asked for.
 TABLES: dict[str, tuple[str, Callable[[Measured], pd.DataFrame]]] = {
     "layers": ("Scores by layer", layer_rows),
     "layer_differences": ("The chosen layer and the others", layer_differences),
@@ -387,4 +423,5 @@ TABLES: dict[str, tuple[str, Callable[[Measured], pd.DataFrame]]] = {
     "task_fits": ("What predicts the scores of tasks", task_fits),
     "task_points": ("Tasks by language, and what is predicted of them", task_points),
     "probes": ("Parts of speech and topics", probe_rows),
+    "sentence_tasks": ("What layers hold of a sentence (X-Probe)", sentence_rows),
 }

@@ -47,7 +47,7 @@ def run(
 
 
 def n_workers() -> int:
-    """Processes side by side: as the settings say, else one a core, or one on a GPU."""
+    """Processes side by side: as the settings say, else one per core, or one on a GPU."""
     import torch
 
     device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")

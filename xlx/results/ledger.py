@@ -1,10 +1,10 @@
-"""Results and what made them, one row an entry: the ledger that is shipped, and the cache.
+"""Results and what made them, one row per entry: the ledger that is shipped, and the cache.
 
 A result is asked for by an `Ask`; what it was made by stands beside the value and names nothing, so
 what one machine computed another one finds. The value is a table, or named arrays: a column holds
 an array flat, another one its shape where it has more than one dimension. The ledger is one parquet
-file a lens and kind; the cache has a file an entry in the same form. A file that is torn, edited or
-of another format is reported in one sentence, and its entries count as missing.
+file per lens and kind; the cache has one file per entry in the same form. A file that is torn,
+edited or of another format is reported in one sentence, and its entries count as missing.
 """
 
 import hashlib
@@ -219,7 +219,7 @@ class Ledger:
 
 
 class Cache:
-    """What this machine has computed: a file an entry, under ``<root>/<kind>/``."""
+    """What this machine has computed: one file per entry, under ``<root>/<kind>/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

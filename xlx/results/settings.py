@@ -34,7 +34,7 @@ class Settings:
     #: many. Which rows share a batch moves numbers in their last digits, so it is not part of them.
     token_budget: int | None = None
     device_map: str | None = None  #: of frozen models: "auto" spreads them over devices and disk
-    workers: int | None = None  #: processes side by side; None: one a core, or one on a GPU
+    workers: int | None = None  #: processes side by side; None: one per core, or one on a GPU
     scheduler: str | None = None  #: of Dask ("tcp://host:8786"), which gets the work instead
     progress: bool | None = None  #: show bars; None: in a terminal and in JupyterLab
     policy: str = "use"

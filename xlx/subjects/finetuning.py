@@ -98,19 +98,27 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
     what is fine-tuned leaves its last weights in the cache of this machine, for `tuned`.
 
     FinetuningError for a training set of one class, a loss that is no longer a number (with step
-    and learning rate), and as `Job.check`; ModelNotFoundError and ValueError as `loading.load`, and
+    and learning rate), a checkpoint without weights (`identity.Checkpoint.recorded`) that was not
+    fine-tuned before, and as `Job.check`; ModelNotFoundError and ValueError as `loading.load`, and
     for a model that is no encoder.
     """
     for job in jobs:
         job.check()
+    absent = [i for i, job in enumerate(jobs) if getattr(job.model, "recorded", None)]
     values = work.results(
         RUN,
         [run_about(job) for job in jobs],
         lambda missing: [([i], (jobs[i], weights)) for i in missing],
         what="fine-tuning",
         alone=True,
+        uncomputable=absent,
         hold=lambda i, value: _held(jobs[i], value),
     )
+    if lost := [identity.title(jobs[i].model) for i in absent if values[i] is None]:
+        raise FinetuningError(
+            f"{lost[0]}: its weights are not shipped, and what it answers is not stored: leave it "
+            "out, or train it again and give its folder"
+        )
     return [_as_run(job, value) for job, value in zip(jobs, values, strict=True)]
 
 
@@ -262,12 +270,9 @@ def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
 
 
 def training_loss(
-    model: torch.nn.Module,
-    rows: Mapping[str, torch.Tensor],
-    labels: torch.Tensor,
-    recipe: Recipe,
+    model: torch.nn.Module, rows: Mapping[str, torch.Tensor], labels: torch.Tensor, recipe: Recipe,
     entropy: tuple[int, ...],
-) -> torch.Tensor:
+) -> torch.Tensor:  # fmt: skip
     """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``.
 
     ``labels`` are classes ``(n,)``, or of a reader the places of first and last token ``(n, 2)``,

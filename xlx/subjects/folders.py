@@ -88,7 +88,8 @@ def load_config(label: str, folder: Path) -> Any:
         )
     with quiet(), load_errors(label, folder):
         config = AutoConfig.from_pretrained(folder, **LOCAL)
-    _check_class(label, config, content.get("auto_map") or {})
+    if auto_map := content.get("auto_map"):  # else no class is loaded before the weights are
+        _check_class(label, config, auto_map)
     return config
 
 

@@ -287,8 +287,10 @@ def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
     return [steps[step] for step in sorted(steps)]
 
 
-def title(name: str) -> str:
+def title(name: str | Checkpoint) -> str:
     """A name for tables and figures: of a folder without its path, as "mini-xlmr/step-000000"."""
+    if isinstance(name, Checkpoint):
+        return f"{title(name.name)}/step-{name.step:06d}"
     if twin := twin_parts(name):
         return f"{title(twin[0])}, untrained" + (f" {twin[1]}" if twin[1] != 1 else "")
     parts = Path(os.path.abspath(name)).parts if Path(name).is_dir() else (name,)
@@ -358,9 +360,7 @@ def local_folder(name: str) -> Path | None:
     if model := public_models().get(name):
         if (model.folder / "config.json").is_file():
             return model.folder
-        half = (
-            f" (remove {model.folder} first, which is not whole)" if model.folder.is_dir() else ""
-        )
+        half = f" (remove {model.folder} first, which is not whole)" * model.folder.is_dir()
         raise ModelNotFoundError(
             f"the weights of {name!r} are not on this machine: `{model.command}` fetches them "
             f"({model.download} MB){half}, or give the hub name {model.hub} or a folder"

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -286,8 +286,8 @@ def load(
         model = model.get_encoder()
     model.requires_grad_(False).eval()
     folders.check_direction(label, config, model, torch_device)
-    words = folders.load_tokenizer(label, folder)
     content = content_of(label, folder)
+    words = _words(label, folder, content)
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
@@ -311,7 +311,13 @@ def tokenizer(name: Name) -> Any:
     """The tokenizer of a model alone. Raises as `load`."""
     if isinstance(name, Encoder):
         return name.tokenizer
-    return folders.load_tokenizer(*_found(name)[:2])
+    label, folder, _ = _found(name)
+    return _words(label, folder, content_of(label, folder))
+
+
+@lru_cache(maxsize=3)  # to read one of 250,000 pieces takes seconds
+def _words(label: str, folder: Path, content: str) -> Any:
+    return folders.load_tokenizer(label, folder)
 
 
 def configuration(name: Name) -> Any:
@@ -427,7 +433,7 @@ def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.
 
 
 def list_models() -> pd.DataFrame:
-    """All names that `load` knows without a path or a network, a row a model.
+    """All names that `load` knows without a path or a network, one row per model.
 
     ``where`` is "shipped", "fetched" (by `make models`), or the command that fetches it.
     """

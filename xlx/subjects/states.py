@@ -99,7 +99,7 @@ def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, 
 def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
     """Token states of a batch, of every layer: ``(n, longest, dim)``, on the encoder's device.
 
-    ValueError for a model that does not give one state a token and layer.
+    ValueError for a model that does not give one state per token and layer.
     """
     inputs = padded(rows, encoder.pad_id, encoder.device)
     shape = (*inputs["input_ids"].shape, encoder.dim)
@@ -243,8 +243,8 @@ def kept_by_language(
 ) -> Iterator[tuple[str, SentenceStates]]:
     """Each language, with its states in the first of the ways; all are in the cache then.
 
-    A way is a pooling, and whether special tokens count. A file a language and way, where `embed`
-    and `embed_corpus` find them; goes on after a stop.
+    A way is a pooling, and whether special tokens count. One file per language and way, where
+    `embed` and `embed_corpus` find them; goes on after a stop.
     """
     cache = Cache(current().cache)
     for language, sentences in progress.bar(list(corpus.sentences.items()), encoder.name):

@@ -1,8 +1,8 @@
 """Scores of models on downstream tasks, by language: what an alignment score is to predict.
 
 `read_tasks` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.3 and 0.4)
-writes, and tables of one's own. It gives one row a task ("Belebele", "m-MMLU", "m-ARC", "xnli": the
-harness's name without its language), model (as the file names it) and language (code as in
+writes, and tables of one's own. It gives one row per task ("Belebele", "m-MMLU", "m-ARC", "xnli":
+the harness's name without its language), model (as the file names it) and language (code as in
 `parallel.load` of FLORES-200: "ar", "ar_Latn", "zh_Hant"), with ``score`` (accuracy, 0 to 1),
 ``stderr`` (NaN where the file has none) and ``n`` (number of questions; <NA> where the file does
 not say). A language without a score has no row, and is never a zero.
@@ -70,7 +70,7 @@ def language_of(label: str) -> str:
 
 
 def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
-    """Scores of tasks in all files together, one row a task, model and language; with its ``file``.
+    """Scores of tasks in all files together, one row per task, model, language; with its ``file``.
 
     ``files``: results of lm-evaluation-harness, CSVs, folders of both (at any depth), or several;
     paths of the repository may be relative. Groups (``belebele``, ``m_mmlu``), tasks in one

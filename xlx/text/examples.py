@@ -1,4 +1,4 @@
-"""Sets of labelled sentences, pairs or questions: one a language, row i the same in all of them.
+"""Sets of labelled sentences, pairs or questions: one per language, row i the same in all of them.
 
 What cross-lingual comparisons need of any such set: `aligned` holds sets to being translations of
 each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes two languages in
@@ -216,7 +216,7 @@ def digest(texts: Iterable[str]) -> str:
 class Examples(Rows):
     """What a classifier reads, and what it is to answer, in one language.
 
-    ``first`` has one string an example, ``second`` too where an example is a pair, else None;
+    ``first`` has one string per example, ``second`` too where an example is a pair, else None;
     ``labels`` is int64 ``(n,)``, positions in ``classes``; ``ids`` tells examples apart and is the
     same in every language; ``name`` says in messages what this is, such as "xnli de train".
     """

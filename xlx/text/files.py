@@ -124,7 +124,7 @@ def check_header(names: Iterable[str], where: str) -> None:
 
 
 def table_of(file: Path) -> pd.DataFrame:
-    """A table of text: CSV, TSV, parquet (with columns of objects), TMX (a row a unit)."""
+    """A table of text: CSV, TSV, parquet (with columns of objects), TMX (one row per unit)."""
     table = _read_table(unpacked(file.read_bytes(), str(file)), file)
     check_header(table.columns, str(file))
     return table
@@ -247,7 +247,7 @@ def _table(data: bytes, where: str) -> pd.DataFrame:
 
 
 def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
-    """What is shipped of a kind ("labelled", "questions", "trees"): one row a part that is read.
+    """What is shipped of a kind ("labelled", "questions", "trees"): one row per part that is read.
 
     With ``whole``, also the sources that end in "-whole": all of a public set of which a subset is
     shipped under another name. The columns are those of ``data/<kind>/sources.tsv``: source,

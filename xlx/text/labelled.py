@@ -230,7 +230,7 @@ def read_iob2(
 
 @dataclass(frozen=True, repr=False)
 class Tagged(Rows):
-    """Sentences of words, one tag a word: a tuple of each a sentence.
+    """Sentences of words, one tag per word: a tuple of each a sentence.
 
     ``ids`` are UD's ``sent_id``, or the number of the sentence in its file (in the shipped WikiAnn
     ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that are ``B-X`` here.
@@ -423,7 +423,7 @@ def _find_file(path: Path, source: str, language: str, split: str) -> Path:
 
 
 def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
-    """Code and file in SIB-200 as it is published: a folder a language, named by its label."""
+    """Code and file in SIB-200 as it is published: one folder per language, named by its label."""
     found: dict[str, Path] = {}
     for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
         label = file.parent.name

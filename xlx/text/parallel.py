@@ -354,7 +354,7 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
 
 
 def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
-    """By tag, id and sentence of a table with a column a language, or of TMX; what it is read as.
+    """By tag, id and sentence of a table with one column per language, or of TMX; its layout.
 
     Nothing of a folder with other files. Of several parts, one after the other.
     """
@@ -600,9 +600,9 @@ def load(
     name : a corpus of `ORIGINS`, or a folder with one text file a language, plain or packed, named
         by a tag that `languages.parse_tag` reads (``en.txt``, ``aai_Latn.devtest.gz``) or with it
         at an end (``corpus.en``, ``newstest2019-ref.deu.txt``); or a table (CSV, TSV, parquet) with
-        a column a language, or a TMX. A file has a sentence a line, an id, a tab and a sentence, or
-        is of the Parallel Bible Corpus. Of two names of one language, such as ``est`` and ``ekk``,
-        ask for one by this. ``segments.tsv`` beside the text may give ids and domains.
+        one column per language, or a TMX. A file has one sentence per line, an id, a tab and a
+        sentence, or is of the Parallel Bible Corpus. Of two names of one language, such as ``est``
+        and ``ekk``, ask for one by this. ``segments.tsv`` beside the text may give ids and domains.
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
         their own names, at any depth, or an archive of it. A CorpusWarning tells where its text

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 class Questions(Rows):
     """Questions, each with the paragraph that answers it and one or more answers in it.
 
-    One entry a question: ``contexts`` (several questions may have the same), ``questions``,
+    One entry per question: ``contexts`` (several questions may have the same), ``questions``,
     ``answers`` (a tuple of `Answer`), ``ids``, which are the same in every language. ``language``
     is a code such as "de"; "en-de" is a context in English with a question in German. ``left_out``
     counts what was not read, by reason (`REASONS`, and in what is shipped those of its catalogue).

@@ -154,7 +154,7 @@ _FORMER_FEATURES = {"Number=Sg": "Number=Sing", "Number=Pl": "Number=Plur"}
 class Tree:
     """A sentence with its dependency tree.
 
-    All but ``id``, ``language`` and ``tokens`` have one entry a syntactic word: ``heads`` the
+    All but ``id``, ``language`` and ``tokens`` have one entry per syntactic word: ``heads`` the
     number of its head, from 1, and 0 at the root; ``features`` a dictionary such as ``{"Number":
     "Sing"}`` (shared between words: do not change it); ``token_of`` the position (from 0) in
     ``tokens`` of its token, which never falls. ``id`` tells a sentence apart in its `Trees`.
