@@ -503,11 +503,8 @@ def exact(
                         left_out[name][measure.name][row, at] += share / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
-    n_triplets = {
-        mask.task: np.array([[mask.n_triplets(b), mask.n_triplets(a)] for a, b in column])
-        for mask in distractors
-    }
-    return PairScores(tuple(column), layers, n, scores, left_out, n_triplets)
+    each = {x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors}
+    return PairScores(tuple(column), layers, n, scores, left_out, each)
 
 
 def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
