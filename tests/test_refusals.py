@@ -99,6 +99,8 @@ def test_exact_scores_refuse(states: dict, options: dict, says: str) -> None:
 def test_pairs_both_ways_round_are_two() -> None:
     found = abx.exact(FLAT, pairs=[("a", "b"), ("b", "a")])
     np.testing.assert_allclose(found.scores["LD"][:, 0], found.scores["LD"][:, 1, ::-1])
+    once = abx.exact(FLAT, pairs=[("a", "b")]).scores["LD"]
+    np.testing.assert_allclose(found.scores["LD"][:, :1], once)
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])

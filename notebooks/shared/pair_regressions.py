@@ -233,14 +233,21 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
     return rowed(rows, ["task", "checkpoint", "source"])[columns].fillna("")
 
 
-def under_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
+#: What rows of Table 1 are of.
+CHECKPOINTS = {"Avg": "mean of checkpoints", "Last": "last checkpoint"}
+
+
+def under_printed(
+    ours: pd.DataFrame, setting: str, named: Mapping[str, str] = CHECKPOINTS
+) -> pd.DataFrame:
     """Printed coefficients, which have no interval, and ours below, task by task.
 
-    ``ours`` has ``row`` ("POS, Last"), ``task``, ``model``, ``term``, ``coefficient``.
+    ``ours`` has ``row`` ("POS, last checkpoint"), ``task``, ``model``, ``term``, ``coefficient``;
+    ``named`` says what printed rows are called.
     """
     printed = printed_regressions(setting)["value"][LD_AND_MD].astype(float)
     printed = printed.rename_axis(columns="term").stack().rename("coefficient").reset_index()
-    printed["row"] = printed["task"] + ", " + printed["checkpoint"]
+    printed["row"] = printed["task"] + ", " + printed["checkpoint"].replace(named)
     tasks = list(ours["task"].unique())
     printed = printed[printed["task"].isin(tasks)].assign(model="printed")
     both = pd.concat([printed, ours], ignore_index=True)

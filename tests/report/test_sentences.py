@@ -52,7 +52,7 @@ def test_languages_are_covered_from_the_second_highest_band_on(written: Written)
     band = table["language"].map({"de": "0.6–0.8", "ja": "0.4–0.6", "ar": "0–0.2"})
     (found,) = changed(written, "coverage", mu=mu, band=band)
     assert "1 of 3 languages reach 0.6 and 1 stay below 0.2 (ar)" in found.sentence
-    assert "by script: Latn 0.60 (1), Jpan 0.59 (1), Arab 0.10 (1)" in found.sentence
+    assert "the highest and the least: Latn 0.60 (of 1) and Arab 0.10 (of 1)." in found.sentence
 
 
 def test_what_cannot_be_read_is_said(written: Written) -> None:

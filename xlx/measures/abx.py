@@ -467,7 +467,7 @@ def exact(
     ]
     pairs = list(combinations(states, 2)) if pairs is None else pairs
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
-    where = {x: (i, k) for pair, i in column.items() for k, x in enumerate((pair, pair[::-1]))}
+    where = _places(column)
     n = next(iter(slices[0].values())).shape[0]
     groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
     measures = [*measures, *map(masked, distractors)]
@@ -475,10 +475,9 @@ def exact(
     queries = Comparisons.of_queries(np.ones((1, n)), groupings.values())
     strips = all(measure.strips for measure in measures)
     tasks = [measure.name for measure in measures]
-    shape = len(layers), len(column)
-    scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
+    scores = {task: np.full((len(layers), len(column), 2), np.nan) for task in tasks}
     left_out = {
-        name: {task: np.full((*shape, of.n), np.nan) for task in tasks}
+        name: {task: np.full((len(layers), len(column), of.n), np.nan) for task in tasks}
         for name, of in groupings.items()
     }
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
@@ -488,23 +487,40 @@ def exact(
         for of_task in chain(*(x.values() for x in left_out.values())):
             of_task[row, [column[pair] for pair in left]] = 0
         try:
-            found = blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
+            once = [pair for pair in left if where[pair][0][0] == column[pair]]
+            found = blocks(there, once, device=device, dtype=dtype, strips=strips) if once else ()
             for of_languages, parts in _directions(found):
-                at, direction = zip(*[where[pair] for pair in product(*of_languages)], strict=True)
+                taken, at, direction = _placed(where, product(*of_languages))
                 won: list[Comparisons] = []
                 for side in parts:
                     new = [measure.wins(side, groupings.values()) for measure in measures]
                     won = [x + y for x, y in zip(won, new, strict=True)] if won else new
                 for measure, wins in zip(measures, won, strict=True):
                     made = measure.made(side, every, queries)
-                    scores[measure.name][row, at, direction] = wins.total / made.total
+                    scores[measure.name][row, at, direction] = (wins.total / made.total)[taken]
                     for name, of in groupings.items():
                         share = _share(wins.without(of), made.without(of))
-                        left_out[name][measure.name][row, at] += share / 2
+                        left_out[name][measure.name][row, at] += share[taken] / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     each = {x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors}
     return PairScores(tuple(column), layers, n, scores, left_out, each)
+
+
+def _placed(
+    where: Mapping[tuple[str, str], list[tuple[int, int]]], pairs: Iterable[tuple[str, str]]
+) -> np.ndarray:
+    """Of pairs (X, B): which, column and direction, ``(3, n_scores)``."""
+    return np.array([(m, *place) for m, pair in enumerate(pairs) for place in where[pair]]).T
+
+
+def _places(column: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Languages of X and B → columns and directions of their scores: a pair may be asked twice."""
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for pair, i in column.items():
+        for direction, languages in enumerate((pair, pair[::-1])):
+            found.setdefault(languages, []).append((i, direction))
+    return found
 
 
 def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
