@@ -350,7 +350,7 @@ DRAWN = {
 
 DRAWN_AS = {
     "neighbours, centred": "nearest sentence is of the same language, centred",
-    "nearest reader, centred": "language named by its nearest sentences, centred",
+    "nearest reader, centred": "language named by nearest ones, centred (chance far below 0.5)",
 }
 
 
@@ -377,7 +377,7 @@ def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
                 labels=DRAWN_AS, columns=4, width=2.15, height=2.3)  # fmt: skip
-    told = with_lines(on, chance="chance of LD and of nearest sentences")
+    told = with_lines(on, chance="chance of LD and of the same language, 0.5")
     return on.done(LAYER, "share", handles=told)
 
 

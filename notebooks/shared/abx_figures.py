@@ -73,6 +73,14 @@ def language_courses(table: pd.DataFrame, bar: Callable[[str], str], **options: 
     )  # fmt: skip
 
 
+def _row_of_table_1(row: str) -> str:
+    """Its short words written out: "CL NER Last" is "transfer, NER, last checkpoint"."""
+    setting, task, checkpoint = row.split()
+    written = {"Prob.": "probing", "CL": "transfer", "Avg": "mean of checkpoints",
+               "Last": "last checkpoint"}  # fmt: skip
+    return ", ".join((written[setting], task, written[checkpoint]))
+
+
 @styled
 def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     """The stretches of correlations of LD and MD for which a row of Table 1 is possible.
@@ -82,11 +90,15 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     """
     rows = table["row"].drop_duplicates().tolist()
     on = lanes(table, item="row", items=rows, value="middle", looks={None: look(BLUE, "")},
-               shift=0, lane=0.2, width=4.6, linewidth=3)  # fmt: skip
+               shift=0, lane=0.2, width=4.6, linewidth=3, names=_row_of_table_1)  # fmt: skip
     line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
     for axes in on.axes.values():
         axes.axvline(printed, **line)
         axes.set_xlim(-1.03, 1.03)
-    told = handle(f"printed, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True)
-    may = handle("correlations that the printed row allows", look(BLUE, ""), line=True)
+    told = handle(
+        f"the paper's own, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True
+    )
+    may = handle(
+        "correlations that agree with the numbers of a row of Table 1", look(BLUE, ""), line=True
+    )
     return on.done("correlation of LD and MD", "", handles=[may, told])

@@ -339,6 +339,7 @@ def coefficients(table: pd.DataFrame) -> Figure:
     on = lanes(
         table, item="row", value="coefficient", series="model", panel="term", width=3.3,
         looks=looks(order(table, "model"), MODELS), lane=0.12, sharex=False, linewidth=1.5,
+        labels={"printed": "the paper's (no interval)"},
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
