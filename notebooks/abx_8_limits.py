@@ -171,8 +171,8 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
                             kind="stable", level=0, sort_remaining=False)  # fmt: skip
 
 
-#: Half for any vectors: A and B, or two means, can change places.
-IDENTITIES = ("LD, names of languages shuffled", "MD, translations shuffled", "LD, centred")
+#: Near half for any vectors: A and B can change places, or two means are equal.
+NEAR_HALF = ("LD, names of languages shuffled", "MD, translations shuffled", "LD, centred")
 
 
 def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
@@ -372,11 +372,30 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
     return table[["model", "measure", "layer", "score", "low", "high"]]
 
 
+#: Space → tasks in which the distance is another one; and MD, to compare with.
+_DISTANCES = {
+    "raw": ("MD", "LD by CSLS", "MD by CSLS"), "Euclidean": ("LD", "MD"), "whitened": ("LD", "MD"),
+}  # fmt: skip
+
+
+def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
+    """LD and MD by other distances than the cosine, and MD; columns as of `companions`."""
+    tables = []
+    for space, tasks in _DISTANCES.items():
+        measured = subject_scores(names, text, [*tasks], space=space, **options)
+        table = averaged_scores(measured, by=["layer"])
+        tables.append(
+            table.assign(measure=table["task"] + ("" if space == "raw" else f", {space}"))
+        )
+    table = pd.concat(tables, ignore_index=True)
+    return table[["model", "measure", "layer", "score", "low", "high"]]
+
+
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
-                labels=DRAWN_AS, columns=4, width=2.15, height=2.3)  # fmt: skip
+                labels=DRAWN_AS, columns=3, width=2.6, height=2.0)  # fmt: skip
     told = with_lines(on, chance="chance of LD and of the same language, 0.5")
     return on.done(LAYER, "share", handles=told)
 
@@ -405,18 +424,21 @@ def _told(row: pd.Series) -> str:
 
 
 def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) -> str:
-    """The answer, of the first model at its last layer."""
+    """The answer, of the first model at its last layer, and its untrained twin if that is read."""
     model = table["model"].iloc[0]
-    rows = table[table["model"] == model]
-    last = rows[rows["layer"] == rows["layer"].max()].set_index("measure")
+    last = table[table["layer"] == table.groupby("model")["layer"].transform("max")]
+    near = rows_of(last, measure="neighbours, centred").set_index("model")["score"]
+    last = rows_of(last, model=model).set_index("measure")
+    twin = f"{model}, untrained"
+    twin = f", its untrained twin {near[twin]:.2f}" if twin in near else ""
     texts = surface[(surface["model"] == model) & (surface["task"] == "LD")].set_index("text")
     blind, apart = spots.loc[("LD", "raw"), "subspace"], last.loc["LD, centred"]
     return (
         "**In short.** LD sees the mean vectors of languages and little else: where each language "
         f"has dimensions of its own, and mean zero, it is {blind:.2f}. In the last layer of "
         f"`{model}`, without the means, LD is {_told(apart)}. Yet the nearest sentence is of the "
-        f"own language in {_told(last.loc['neighbours, centred'])} (chance 0.5). Written in one "
-        f"alphabet, LD goes from {texts.loc['as it is', 'score']:.2f} to "
+        f"own language in {_told(last.loc['neighbours, centred'])} (chance 0.5{twin}). Written in "
+        f"one alphabet, LD goes from {texts.loc['as it is', 'score']:.2f} to "
         f"{texts.loc['one alphabet', 'score']:.2f}."
     )
 
@@ -653,13 +675,19 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
     )
     of_kind = rows_of(at_last(own), language=MEAN, model=model).set_index("kind")["share"]
     kinds, word = of_kind[[*EXCHANGES]], of_kind["number words"]
+    bag = rows_of(at_last(own), language=MEAN, model=f"bag, {model}").set_index("kind")["share"]
+    fair = kinds[bag[kinds.index] <= 0.55]
+    bags = last[last["model"].str.startswith("bag, ") & (last["language"] != MEAN)]
     parts = [
         f"Length alone and a bag of its subwords have at most {most.max():.2f} in any language: "
-        f"{(most <= 0.55).sum()} of {len(most)} languages are at .55 or below.",
+        f"{(most <= 0.55).sum()} of {len(most)} languages are at .55 or below. The bags of all "
+        f"models have at most {bags['share'].max():.2f}.",
         f"`{model}` puts A nearer than B in {with_interval(row, 'share')[0]} of the comparisons "
         "over languages and exchanges; chance is one half.",
         f"It has most for {kinds.idxmax()} ({kinds.max():.2f}) and least for {kinds.idxmin()} "
         f"({kinds.min():.2f}); where one number word became another it has {word:.2f}.",
+        f"Where its own bag is at .55 or below ({', '.join(fair.index)}), it has at least "
+        f"{fair.min():.2f}.",
         f"With another sentence as X the share is {with_interval(odd, 'share')[0]}. "
         "One half would mean that an edit alone makes no sentence nearer or farther.",
     ]

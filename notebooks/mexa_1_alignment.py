@@ -97,6 +97,27 @@ def means_table(
     return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys)).fillna("")
 
 
+def controls_told(above: pd.DataFrame, highest: pd.DataFrame) -> list[str]:
+    """How many languages of each model are above its bag; the mean of its highest layers.
+
+    ``above``: as of `above_controls`; ``highest``: as of `highest_scores`, one way to count tokens.
+    """
+    said = []
+    counted = above[above["control"] == "bag"].rename(columns={"beyond intervals": "beyond"})
+    counted = counted.drop_duplicates(["model", "states"])
+    for name, part in counted.groupby("model", sort=False):
+        counts = ", ".join(
+            f"{row.above} {row.states} ({row.beyond} beyond both intervals)"
+            for row in part.itertuples()
+        )
+        said.append(f"**Above its bag**, of {part['of'].iloc[0]}. `{name}`: {counts}.")
+    for name, part in highest.groupby("model", sort=False):
+        of_states = part.groupby("states", sort=False)["mu"].mean()
+        means = ", ".join(f"{mu:.2f} {states}" for states, mu in of_states.items())
+        said.append(f"**Mean of the highest layers.** `{name}`: {means}.")
+    return said
+
+
 # --- every language as the pivot ------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from shared.mexa_tables import (
     language_scripts,
     language_tags,
     pooled_table,
+    untrained_twins,
 )
 from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
@@ -40,6 +41,8 @@ from xlx.text.parallel import ParallelCorpus
 POOLED = ["task", "text", "pooling", "layers"]
 #: What can be had without a model's states, and is held: predictors of the task beside MEXA.
 HELD = ["bag", "subwords", "latin"]
+#: What is set against the task alone; the last is NaN where no twin is read.
+ALONE = [*HELD, "length", "untrained"]
 #: Settings that are compared: (pooling of subwords, of layers).
 SETTINGS = [
     *((("weighted_mean", how), ("last", how)) for how in ("mean", "max")),
@@ -149,16 +152,28 @@ def matched(scores: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_states(
-    models: Sequence[Name], text: ParallelCorpus, pivot: str, max_length: int | None, corpus: str
+    models: Sequence[Name],
+    text: ParallelCorpus,
+    pivot: str,
+    max_length: int | None,
+    corpus: str,
+    twins: Mapping[Name, str],
+    special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """What can be `HELD` of each language and model, raw and centred (``states``).
+    """What stands `ALONE` beside MEXA of each language and model, raw and centred (``states``).
 
-    ``bag``: MEXA of bags of the model's subwords; ``subwords``: of a sentence, as a multiple of the
-    pivot's; ``latin``: 1 in Latin script. With the ``family``.
+    ``bag``: MEXA of bags of the model's subwords; ``length``: of length alone; ``subwords``: of a
+    sentence, as a multiple of the pivot's; ``latin``: 1 in Latin script; ``untrained``: highest
+    MEXA of the ``twins`` (model → pooling). With the ``family``.
     """
     controls, scripts = control_scores(models, text, pivot, max_length), language_scripts(corpus)
-    table = controls.loc[controls["control"] == "bag", ["model", "states", "language", "mu"]]
-    table = table.rename(columns={"mu": "bag"})
+    keys = ["model", "states", "language"]
+    table = controls.pivot(index=keys, columns="control", values="mu").rename_axis(columns=None)
+    options = {"special_tokens": special_tokens, "alternatives": not special_tokens}
+    before = untrained_twins(twins, text, pivot, max_length=max_length, **options)
+    before = pooled_table(before, ["max"]) if before else pd.DataFrame(columns=[*keys, "mu"])
+    before["model"] = before["model"].str.removesuffix(", untrained")
+    table = table.join(before.set_index(keys)["mu"].rename("untrained")).reset_index()
     pieces = pd.DataFrame(
         {
             series_name(identity.identify(name)): counts / counts[pivot]

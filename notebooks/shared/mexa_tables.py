@@ -1,7 +1,8 @@
 """What the notebooks of MEXA share: texts, scores of models, and what chance gives (A.4)."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import torch
 from scipy import special, stats
 
+from xlx.experiment.abx_scores import before_training
 from xlx.experiment.mexa_scores import Coverage, measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length
 from xlx.measures.alignment import BLOCK_NUMBERS
@@ -87,6 +89,17 @@ def cover(
                 raise
             print(f"{name} is left out: {str(error).splitlines()[0]}")
     return covered
+
+
+def untrained_twins(
+    readers: Mapping[Name, str], text: ParallelCorpus, pivot: str, **options: object
+) -> list[Coverage]:
+    """Models (→ pooling) before training: step 0 of a series, or else the untrained twin."""
+    return [
+        replace(coverage, model=f"{identity.series_name(identity.identify(name))}, untrained")
+        for name, pooling in readers.items()
+        for coverage in cover([before_training(name)], text, pivot, [pooling], **options)
+    ]
 
 
 def those_covered(names: Sequence[Name], covered: Sequence[Coverage]) -> list[Name]:

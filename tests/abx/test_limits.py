@@ -104,9 +104,9 @@ def test_every_measure_has_its_known_value_in_every_world(text: ParallelCorpus) 
         assert found.loc[key].to_list() == pytest.approx(expected, abs=0.07), key
 
 
-def test_each_control_fails_in_a_world_or_is_an_identity(text: ParallelCorpus) -> None:
+def test_each_control_fails_in_a_world_or_is_near_half_for_any(text: ParallelCorpus) -> None:
     left = limits.control_table(text, 1)
-    assert left.loc[[*limits.IDENTITIES]].to_numpy() == pytest.approx(HALF, abs=0.03)
+    assert left.loc[[*limits.NEAR_HALF]].to_numpy() == pytest.approx(HALF, abs=0.03)
     fails = {"MD, lengths shuffled": "length", "MD, documents shuffled": "script"}
     for control, world in fails.items():  # what is no translation scores like one
         assert left.loc[control, world] == pytest.approx(left.loc["MD", world], abs=0.03)

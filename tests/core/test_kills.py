@@ -123,6 +123,12 @@ def started(name: str, place: Path, room: Path) -> multiprocessing.Process:
     return process
 
 
+def appeared(process: multiprocessing.Process, room: Path, n: int) -> None:
+    """Waits until so many files are there, or the process has ended."""
+    while process.is_alive() and sum(len(names) for *_, names in os.walk(room)) < n:
+        time.sleep(0.0005)
+
+
 def files(folder: Path) -> list[str]:
     """What lies in a folder; toy computations leave a file each, as often as they are made."""
     within = (str(x.relative_to(folder)) for x in folder.rglob("*") if x.is_file())
@@ -151,7 +157,10 @@ def test_work_that_is_killed_goes_on(name: str, place: Path, tmp_path: Path) -> 
     while len(rows) < N:
         room = tmp_path / f"kill-{len(rows)}"
         process = started(name, place, room)
-        process.join(moments.uniform(0, seconds))
+        if len(rows) % 2:  # as soon as so many files are there, which may be half written
+            appeared(process, room, moments.randint(2, len(files(whole)) - 1))
+        else:
+            process.join(moments.uniform(0, seconds))
         process.kill()
         process.join()
         if process.exitcode == 0:  # it was through before: earlier next time

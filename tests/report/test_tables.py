@@ -17,6 +17,7 @@ from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
 from xlx.report import figures, tables
 from xlx.report.inputs import ReportedModel, reported_model
+from xlx.report.sentences import of_sentence_tasks
 from xlx.report.tables import Measured
 from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
@@ -234,7 +235,12 @@ def test_tasks_of_sentences_stand_beside_an_untrained_twin_and_a_bag(
     assert panels[["n", "chance"]].first().to_numpy().tolist() == [[2, 0.5]] * 2 + [[2, 0.25]] * 2
     assert panels["a bag of subwords"].nunique().eq(1).all()
     assert panels["untrained"].nunique().gt(1).all()
-    drawn = figures.report_figures({"sentence_tasks": table.assign(model="mini-xlmr")})
+    of_model = {"sentence_tasks": table.assign(model="mini-xlmr")}
+    (answer,) = of_sentence_tasks({"sentence_tasks": table[table["task"] == "Tense"]})
+    best = panels.get_group(("Tense", "at home")).nlargest(1, "accuracy").iloc[0]
+    assert answer[2]["accuracy"] == best["accuracy"]
+    assert f"layer {best['layer']} (untrained {best['untrained']:.2f}, a bag" in answer[-1]
+    drawn = figures.report_figures(of_model)
     for axes, (_, part) in zip(drawn["sentence_tasks"]().axes, panels, strict=True):
         lines = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) == n_layers]
         shown = part.sort_values("layer")[["accuracy", "untrained", "a bag of subwords", "chance"]]

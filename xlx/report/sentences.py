@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import BAG
 from xlx.measures.mexa import BANDS, EDGES
 from xlx.plots.panels import number
-from xlx.report.tables import TASK_BAG, Tables
+from xlx.report.tables import TASK_BAG, UNTRAINED, Tables
 from xlx.results.checks import ILLEGIBLE
 
 #: From this score of MEXA on a language counts as covered: the two highest bands.
@@ -39,6 +40,7 @@ def answers_of(tables: Tables, model: str) -> list[Finding]:
     """All answers about one model, from the tables of `tables.report_tables`."""
     own = {name: table[table["model"] == model] for name, table in tables.items()}
     made = [*_of_the_layer(own), *_of_languages(own), *_beside_others(own), *_of_labels(own)]
+    made += of_sentence_tasks(own)
     findings = []
     for question, table, row, column, sentence in made:
         ends = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
@@ -216,3 +218,23 @@ def _of_labels(own: Tables) -> Answers:
             f"(the commonest label: {rows['majority'].mean():.2f}). Least: {least['language']} "
             f"{_told(least, 'accuracy')}; most: {most['language']} {_told(most, 'accuracy')}{end}."
         )  # fmt: skip
+
+
+def of_sentence_tasks(own: Tables) -> Answers:
+    """One sentence per task: the best layer at home and, where languages are several, abroad."""
+    table = own.get("sentence_tasks", pd.DataFrame({"task": []}))
+    for task, rows in table.groupby("task", sort=False):
+        best = rows.loc[rows.groupby("read", sort=False)["accuracy"].idxmax()]
+        ends = [
+            f"{row['read']} {_told(row, 'accuracy')}, layer {row['layer']} ("
+            + ", ".join(f"{x} {row[x]:.2f}" for x in (UNTRAINED, BAG) if x in row and row[x] >= 0)
+            + f", chance {row['chance']:.2f})"
+            for _, row in best.iterrows()
+        ]
+        yield (
+            "What do its layers hold of a sentence?",
+            "sentence_tasks",
+            best.iloc[0],
+            "accuracy",
+            (f"{task}, the layer with most, mean over languages: {'; '.join(ends)}."),
+        )
