@@ -5,6 +5,7 @@
 PROFILE = mini
 ONLY =
 MODEL =
+WIKI =
 ACCEPT =
 DEVICE =
 WORKERS =
@@ -88,7 +89,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab book explorer plan report models convert pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab book explorer plan report models convert wiki pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -144,7 +145,7 @@ build/explorer.html: notebooks/book/explorer.py xlx/report/explorer.py xlx/repor
 	@$(OFFLINE) $(BIN)/python -m notebooks.book.explorer $@
 
 # Fetches nothing and runs nothing; its status is 1 where something is missing.
-plan: $(READY) | $(TOOLS) ## runs, predictions, hours, weights of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]
+plan: $(READY) | $(TOOLS) ## runs, predictions, hours of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]
 	@$(OFFLINE) $(BIN)/python -m notebooks.run.plan $(if $(ONLY),$(CHOSEN)) --profile $(PROFILE) $(addprefix --rate ,$(RATE))
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
@@ -158,6 +159,11 @@ models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=mult
 convert: $(READY) | $(TOOLS) ## make fairseq's checkpoints a series in cache/xlmr-across-time; resumes [FROM=folder] [STEPS="5000 1500000"] [TOKENIZER=folder] [TO=folder]
 	@$(OFFLINE) $(BIN)/python data/models-long/fairseq_to_hf.py $(if $(FROM),"$(FROM)") $(if $(TO),--to "$(TO)") \
 		$(if $(TOKENIZER),--tokenizer "$(TOKENIZER)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+
+# What WikiExtractor (github.com/attardi/wikiextractor) wrote of a dump, by a model of UDPipe 1
+# (hdl.handle.net/11234/1-3131): both are fetched by hand. One language a call.
+wiki: $(READY) | $(TOOLS) ## parse a Wikipedia dump into cache/wiki; resumes [FROM=folder] [MODEL=german.udpipe] [WIKI=de]
+	@$(BIN)/python data/trees/parse_wiki.py "$(FROM)" "$(MODEL)" "$(WIKI)" cache/wiki/$(WIKI)
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.

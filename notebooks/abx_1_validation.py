@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shared.abx_figures import LAYER, chance_line, with_lines
-from shared.abx_tables import PAIR, rowed
+from shared.abx_tables import PAIR, pair_scores, rowed, with_models
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
 from xlx.experiment.scoring import (
     BAG,
@@ -27,7 +27,6 @@ from xlx.experiment.scoring import (
     kept,
     moves,
     subject_scores,
-    with_models,
 )
 from xlx.measures import abx, statistics
 from xlx.plots import style
@@ -177,7 +176,7 @@ def sampling(
     keys = ["model", "task", "layer", *PAIR]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
     measured = subject_scores(names, corpus, **options)
-    exact = abx.pair_scores(pd.concat([of.table() for of in measured]))
+    exact = pair_scores(pd.concat([of.table() for of in measured]))
     turned = exact.rename(columns=dict(zip(PAIR, PAIR[::-1], strict=True)))
     both = pd.concat([exact, turned])[[*keys, "score"]]
     spread = spread.merge(both, on=keys).rename(columns={"score": "exact", "std": "sd"})
@@ -358,28 +357,26 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 _AS, _BOTH = "MD, as like length", "MD, like length and near"
 
 
-def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Each model of a table of `CHOICES`, and what its MD is made of."""
+def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    """Each model of a table of `CHOICES`, what its MD is made of, and the part of A's choice."""
     for model, rows in means.groupby("model", sort=False):
         of = rows.set_index("task")
         if _BOTH not in of.index or model == BAG:
             continue
         score, ends = of["score"], of.loc[_BOTH, ["score", "low", "high"]]
         fall, choice = score["MD"] - score[MATCHED], score["MD"] - score[_AS]
-        why = f"the choice of A explains {max(choice / fall, 0):.0%} of the fall"
+        why = f"; the choice of A explains {max(choice / fall, 0):.0%} of the fall to matched MD"
         yield (
             model,
-            (
-                f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f}"
-                + (f" ({why})" if fall > 0.005 else "")
-                + ", with length and subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends)
-            ),
+            f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f}, "
+            "with length and subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends),
+            why if fall > 0.005 else "",
         )
 
 
 def in_short(means: pd.DataFrame, models: Sequence[str]) -> str:
     """The answer, from means by `CHOICES`: of these models."""
-    told = dict(_of_models(means))
+    told = {model: said for model, said, _ in _of_models(means)}
     of = ". ".join(f"`{model}`: {told[model]}" for model in models)
     alone = means.set_index(["model", "task"]).loc[(LENGTH_ALONE, "MD"), "score"]
     return (
@@ -398,7 +395,7 @@ def reading(
         f"**Reading.** Runs of the sampled score differ by {spread['sd'].mean():.4f}, as shares of "
         f"so many draws do. The error over documents is {error['documents'].min():.3f} to "
         f"{error['documents'].max():.3f}: text, and not the number of triplets, limits a score.\n",
-        *(f"- `{model}`: {made_of}." for model, made_of in _of_models(means)),
+        *(f"- `{model}`: {said}{why}." for model, said, why in _of_models(means)),
     ]
     for name, what in (("lengths", "as long as a translation"), ("documents", "of its document")):
         rows = spoiled[spoiled["control"] == f"MD, {name} shuffled"]

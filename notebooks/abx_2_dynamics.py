@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
-from shared.abx_tables import DRAWN
+from shared.abx_tables import DRAWN, with_models
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import Subject, kept, with_models
+from xlx.experiment.scoring import Subject, kept
 from xlx.measures import statistics
 from xlx.measures.alignment import unit_vectors
 from xlx.plots.panels import Panels, across, number, panels, rows_of

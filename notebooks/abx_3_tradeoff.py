@@ -12,11 +12,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, STEP
-from shared.abx_tables import PAIR, at_last, partial_correlations, printed_results
+from shared.abx_tables import (
+    PAIR,
+    at_last,
+    average_layers,
+    pair_scores,
+    partial_correlations,
+    printed_results,
+)
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
-from xlx.measures.abx import average_layers, pair_scores
 from xlx.plots.panels import across, parts
 from xlx.plots.primitives import curves, scatter
 from xlx.plots.style import BLUE, MEASURES, ZERO, look, styled

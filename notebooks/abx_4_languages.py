@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from shared.abx_figures import LAYER
 from shared.abx_tables import DRAWN, PAIR
 from shared.pair_regressions import explained
+from shared.shown import framed_handle
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
 from xlx.measures import statistics
-from xlx.plots.panels import framed_handle
 from xlx.plots.primitives import heatmap
 from xlx.plots.style import styled
 from xlx.text import languages

@@ -23,6 +23,7 @@ from shared.abx_figures import language_courses
 from shared.abx_tables import at_last
 from shared.pair_regressions import LD_AND_MD, Reading, by_model, instead, turned
 from shared.regressions import Regression, regression
+from shared.shown import framed_handle, scale_about
 from xlx.experiment.abx_scores import (
     MATCHED,
     CheckpointScores,
@@ -34,7 +35,7 @@ from xlx.experiment.averages import average
 from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual, probe_input
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import probes, statistics
-from xlx.plots.panels import framed_handle, number, parts, rows_of, scale_about
+from xlx.plots.panels import number, parts, rows_of
 from xlx.plots.style import ABOUT, styled
 from xlx.subjects.identity import Name, twin_parts
 from xlx.subjects.loading import load

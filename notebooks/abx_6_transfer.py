@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from scipy import stats
 
+from shared.shown import framed_handle, scale_about
 from xlx.results import paths
 
 sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
@@ -30,7 +31,7 @@ import run_units
 
 from shared import pair_regressions, regressions
 from shared.abx_figures import chance_line
-from shared.abx_tables import PAIR, rowed
+from shared.abx_tables import PAIR, average_layers, rowed
 from shared.pair_regressions import (
     ENDS,
     LD_AND_MD,
@@ -44,9 +45,8 @@ from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import statistics
-from xlx.measures.abx import average_layers
 from xlx.measures.statistics import SLACK
-from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
+from xlx.plots.panels import HATCHED, across, order, parts, rows_of
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all

@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.linalg import hadamard
 
 from shared.abx_figures import LAYER, with_lines
+from shared.abx_tables import with_models
 from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes, masks_of
@@ -35,7 +36,6 @@ from xlx.experiment.scoring import (
     scored,
     shuffled_text,
     subject_scores,
-    with_models,
 )
 from xlx.measures import abx, registered, statistics
 from xlx.plots import style
@@ -471,6 +471,18 @@ def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str
         "share of surface alone."
     )
     return "\n".join(said)
+
+
+def distances_told(ends: pd.DataFrame) -> str:
+    """How far LD and MD of the last layer go with the distance: one line per model, in Markdown."""
+    lines = []
+    for model, rows in ends.groupby("model", sort=False):
+        said = []
+        for task in ("LD", "MD"):
+            own = rows[rows["measure"].str.startswith(task) & ~rows["measure"].str.contains("cent")]
+            said.append(f"{task} from {own['score'].min():.2f} to {own['score'].max():.2f}")
+        lines.append(f"- `{model}`: {' and '.join(said)}.")
+    return "\n".join(["**Distances.** By cosine, CSLS, Euclidean and whitened:\n", *lines])
 
 
 # --- minimal pairs --------------------------------------------------------------------------------

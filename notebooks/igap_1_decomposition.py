@@ -4,6 +4,7 @@ Tables hold rates in [0, 1]; axes show them as the paper prints them, in per cen
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from shared.shown import as_points, in_points
+from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
-from xlx.measures.igap import MEAN_TARGET
+from xlx.measures.igap import MEAN_TARGET, crossed_interval
 from xlx.plots import primitives
 from xlx.plots.panels import Panels, panels, rows_of
 from xlx.plots.style import GUESSING, ZERO, looks, styled
@@ -56,16 +58,21 @@ def by_target(gaps: pd.DataFrame, strings: pd.Series, printed: pd.Series) -> pd.
 
 
 def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFrame:
-    """IGAP by source and class of the pair, mean over targets and seeds, with the guess of each."""
-    labels = next(iter(of_model.task.train.values()))
-    losses = of_model.losses(level, tolerance)
-    rows: dict[str, dict[str, float]] = {}
+    """IGAP by source and class of the pair, mean over targets, and differences of two classes.
+
+    ``value``, ``low``, ``high``, with seeds and premises as what varies: a premise has a hypothesis
+    of each class, so a difference is paired.
+    """
+    part, rows = next(iter(of_model.task.train.values())), {}
+    losses, groups = of_model.losses(level, tolerance), groups_of(part)
+    of = {name: part.labels == i for i, name in enumerate(part.classes)}
+    weights = {name: own / own.mean() for name, own in of.items()}
+    weights |= {f"{a} less {b}": weights[a] - weights[b] for a, b in combinations(of, 2)}
     for source in dict.fromkeys(source for source, _ in losses):
-        mean = np.mean([x.mean(axis=0) for key, x in losses.items() if key[0] == source], axis=0)
-        rows[source] = {
-            name: mean[labels.labels == i].mean() for i, name in enumerate(labels.classes)
-        }
-    return pd.DataFrame(rows).T.rename_axis("source")
+        mean = np.mean([x for key, x in losses.items() if key[0] == source], axis=0)
+        rows |= {(source, x): crossed_interval(mean * w, groups) for x, w in weights.items()}
+    table = pd.DataFrame(rows, ["value", "low", "high"]).T
+    return table.rename_axis(["source", "class"])
 
 
 def in_short(
@@ -109,9 +116,6 @@ def reading(
         f"({_told(targets.iloc[-1])}).",
     ]
     means = gaps.xs(MEAN_TARGET, level="target")
-    for one, row in means.loc[level].iterrows():
-        if one != source:
-            said.append(f"**From {one}** the mean is {_told(row)}.")
     known = means.xs(source, level="source")
     high = known.index.max()
     gap, kept = known.loc[[high, level], ["value", "kept"]].map(in_points).to_numpy().T
@@ -119,12 +123,15 @@ def reading(
         f"**Training error.** From E′ = {high:g} to {level:g} the gap goes from "
         f"{' to '.join(gap)}, the share kept from {' to '.join(kept)} %."
     )
-    most = classes.loc[source]
+    apart = classes[classes.index.get_level_values("class").str.contains(" less ")]
+    clear = ((apart["low"] > 0) | (apart["high"] < 0)).sum()
+    pair, first = next(apart.loc[source].iterrows())
+    unsure = "" if clear else ", so which label loses most cannot be told"
     below = {x: int((ends[x] < 0).sum()) for x in ("interlingual", "transfer_gap")}
     return [
         *said,
-        f"**Classes.** The label {most.idxmax()} loses most ({in_points(most.max())}), "
-        f"{most.idxmin()} least ({in_points(most.min())}).",
+        f"**Classes.** From {source}, {pair} is {_told(first)} points. Of {len(apart)} differences "
+        f"of two labels, {clear} leave out zero{unsure}.",
         f"**Sign.** At the last checkpoints the transfer gap is negative in "
         f"{below['transfer_gap']} of {len(ends)} runs and targets, the interlingual gap in "
         f"{below['interlingual']}.",

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared import ranking
+from shared.claims import UNTOLD
 from shared.shown import in_points
 from xlx.experiment.transfers import Transfers
 from xlx.measures import igap, statistics
@@ -208,10 +209,19 @@ def reading(
     ranked = means.set_index("metric").sort_values("accuracy", ascending=False)
     told = [f"{metric} {100 * row['accuracy']:.0f}" for metric, row in ranked.iterrows()]
     said.append(f"**Ranking**, % of pairs in order: {', '.join(told[:4])}; last is {told[-1]}.")
+    task, one_order = (ranked.loc[name] for name in ("IGAP", "other sources"))
+    more = in_points(task["accuracy"] - one_order["accuracy"])
+    apart = max(task["low"], one_order["low"]) > min(task["high"], one_order["high"])
+    overlap = "" if apart else f" Their intervals overlap, so whether one order is enough {UNTOLD}."
+    said.append(
+        "**One order for all sources?** Ranking accuracy of IGAP less that of the other sources is "
+        f"{more} points.{overlap}"
+    )
     for model, table in frozen.items():
         said += [
             f"**Without fine-tuning**, `{model}`: gaps of frozen states and {name} have "
-            f"r = {row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f})."
+            f"r = {row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+            f"{f' ({UNTOLD})' if row['low'] <= 0 <= row['high'] else ''}."
             for name, row in table.iterrows()
         ]
     return said

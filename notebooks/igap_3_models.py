@@ -8,23 +8,22 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product, zip_longest
+from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from shared.claims import UNTOLD, crossed, told_sides
+from shared.courses import COURSES, SCHEDULE, course_correlations
 from shared.shown import in_points, listed
-from xlx.experiment.abx_scores import MATCHED, history
-from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
-from xlx.plots.primitives import curves, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import GUESSING, handle, language_label, styled
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
@@ -38,9 +37,6 @@ STRINGS = BAG, NEGATOR, LENGTH = "bag of subwords", "commonest sign", "length"
 PENALTIES = np.logspace(-3, 3, 13)
 #: What `text` calls all of the test set, and the set that was learnt, in translation.
 ALL_TEXTS, TRANSLATIONS = "all unread", "learnt, as translations"
-
-#: What is measured of a checkpoint without fine-tuning, and the dull cause of any agreement.
-COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval"), "training step"
 
 #: What is compared over pretraining runs.
 ACCURACY, GAP = "accuracy, unread", "IGAP at E′"
@@ -285,15 +281,12 @@ def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
 def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: float) -> list[str]:
     """One finding per sentence, from `accuracies` and `gaps`."""
     first, best, wide = table.index[0], best_of(accuracy, source), unread(accuracy, source)
-    own, texts = wide.loc[best], dict.fromkeys(accuracy["text"])
+    own = wide.loc[best]
     said = [
         f"**The best member.** `{best}` has {told(accuracy, best, language=source)} in {source}, "
         f"and from {in_points(own.min())} ({own.idxmin()}) to {in_points(own.max())} "
         f"({own.idxmax()}) in {len(own)} other languages.",
-        *(f"**On {x}** their mean is {told(accuracy, best, x)}, and {source} has "
-          f"{told(accuracy, best, x, source)}."
-          for x in texts if x not in (ALL_TEXTS, TRANSLATIONS)),
-    ]  # fmt: skip
+    ]
     for subject in (first, BAG):
         over = [f"{x} {in_points(y)}" for x, y in wide.loc[subject].items() if y > least]
         where = f"; above {100 * least:.0f}: {', '.join(over) or 'none'}"
@@ -303,10 +296,16 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
             f"**The sign** of each language has {told(accuracy, NEGATOR)}, with labels there; it "
             f"is ahead of `{best}` in {(wide.loc[NEGATOR] > own).sum()} languages."
         )
-    return said + [
-        f"**IGAP.** `{name}` loses {in_points(*x[FEWER])} points fewer than `{first}`{unsure(x)}."
-        for name, x in table.dropna(subset=FEWER).iterrows()
-    ]
+    rows = table.dropna(subset=FEWER)
+    alike = rows[rows["told"] == UNTOLD]
+    less = -rows.drop(index=alike.index)[["fewer", "fewer_high", "fewer_low"]].astype(float)
+    parts = [f"`{name}` {in_points(*x)}" for name, x in less.iterrows()]
+    rest = f"**IGAP** less that of `{first}`: {listed(parts) or 'none is told apart'}."
+    if len(alike):
+        names, least = [f"`{x}`" for x in alike.index], alike["igap"].idxmin()
+        rest += f" The others cannot be told from it: {listed(names)}. Of these `{least}` has the "
+        rest += f"lowest IGAP, {in_points(*alike.loc[least, ENDS])}."
+    return [*said, rest]
 
 
 def unsure(row: pd.Series) -> str:
@@ -315,100 +314,6 @@ def unsure(row: pd.Series) -> str:
 
 
 # --- along pretraining ----------------------------------------------------------------------------
-
-
-def course_runs(
-    series: Sequence[str], task: TransferTask, source: str, recipe: Recipe, seeds: Sequence[int],
-    sparing: Sparing | None, steps: Sequence[int] = (),
-) -> dict[tuple[str, int], Transfers]:  # fmt: skip
-    """(model, step) → the runs of each checkpoint, learnt as by members.
-
-    Of those ``steps``, also where the weights are not here (`identity.Checkpoint.recorded`); none:
-    of all whose weights are.
-    """
-    runs = {}
-    for name in series:
-        for state in history(name, recorded=bool(steps)):
-            step, kept = getattr(state, "step", 0), getattr(state, "recorded", None)
-            if step in steps or not steps:
-                model = state if kept else str(getattr(state, "path", state))
-                of = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
-                runs[title(name), step] = of
-    return runs
-
-
-def course(
-    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float,
-    without: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """IGAP by ``model``, ``step`` and ``target``, mean over seeds (`Transfers.losses`).
-
-    ``without``: a seed that is left out.
-
-    NaN of a checkpoint that does not reach the training error.
-    """
-    rows = []
-    for (model, step), of in runs.items():
-        of = replace(of, runs=tuple(run for run in of.runs if run.seed != without))
-        lost, source = of.losses(level, tolerance), of.runs[0].source
-        rows += [
-            (model, step, code, lost[source, code].mean() if lost else np.nan)
-            for code in of.task.languages
-            if code != source
-        ]
-    return pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
-
-
-def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) -> pd.DataFrame:
-    """`COURSES` of the same checkpoints, mean over layers and pairs with the source, as columns.
-
-    Indexed by ``model`` and ``step``; the last column is the step (`SCHEDULE`).
-    """
-    states = [state for name in series for state in history(name)]
-    measured = subject_scores(states, text, COURSES, pooling="mean", max_length=None)
-    table = pd.concat(of.table() for of in measured)
-    table = table[(table["language_1"] == source) | (table["language_2"] == source)]
-    wide = table.groupby(["model", "checkpoint", "task"], sort=False)["score"].mean().unstack()
-    wide.index.names = ["model", "step"]
-    return wide[list(COURSES)].assign(**{SCHEDULE: wide.index.get_level_values("step")})
-
-
-def within_ranks(table: pd.DataFrame) -> np.ndarray:
-    """Ranks of each column within its model, less their mean: the recipe is held."""
-    models, ranks = table.index.get_level_values("model"), np.zeros(table.shape)
-    for own in (models == model for model in dict.fromkeys(models)):
-        ranks[own] = stats.rankdata(table[own], axis=0) - (own.sum() + 1) / 2
-    return ranks
-
-
-def course_correlations(
-    gaps: pd.DataFrame, measures: pd.DataFrame, n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """Rank correlation of IGAP with each measure over checkpoints, the recipe held.
-
-    ``r``, ``low``, ``high``: 95 % over the targets, drawn with replacement; ``p``: how often a
-    random order of the checkpoints within each recipe has an r as far from zero; ``step held``: the
-    same correlation with the ranks of the training step taken out of both.
-    """
-    rng = np.random.default_rng(seed)
-    wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
-    ranked = within_ranks(measures.loc[wide.index])
-    draws = rng.integers(wide.shape[1], size=(n_resamples, wide.shape[1]))
-    means = np.vstack([wide.mean(axis=1), wide.to_numpy()[:, draws].mean(axis=2).T]).T
-    over = within_ranks(pd.DataFrame(means, wide.index))
-    r = _correlations(ranked, over)
-    models = wide.index.get_level_values("model")
-    orders = [np.arange(len(wide)) for _ in range(n_resamples)]
-    for model, order in product(dict.fromkeys(models), orders):
-        order[models == model] = rng.permutation(order[models == model])
-    by_luck = _correlations(ranked, over[:, 0][np.array(orders)].T)
-    schedule = ranked[:, [measures.columns.get_loc(SCHEDULE)]]
-    held = [x - schedule @ np.linalg.lstsq(schedule, x)[0] for x in (ranked[:, :-1], over[:, :1])]
-    low, high = np.quantile(r[:, 1:], [0.025, 0.975], axis=1)
-    table = {"r": r[:, 0], "low": low, "high": high}
-    table["p"] = (np.abs(by_luck) >= np.abs(r[:, :1]) - 1e-9).mean(axis=1)
-    table["step held"] = [*_correlations(*held)[:, 0], np.nan]
-    return pd.DataFrame(table, measures.columns)
 
 
 def steady_correlations(
@@ -425,14 +330,11 @@ def steady_correlations(
     return drawn[0].assign(told=told_sides(np.array([x[["low", "high"]] for x in drawn]), sure))
 
 
-def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column."""
-    sizes = np.outer(np.linalg.norm(first, axis=0), np.linalg.norm(second, axis=0))
-    return np.divide(first.T @ second, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9)
-
-
-def told_course(table: pd.DataFrame) -> str:
-    """What `course_correlations` says of the plan, in two sentences."""
+def told_course(table: pd.DataFrame, gaps: pd.DataFrame) -> str:
+    """What `course_correlations` says of the plan, and the range of IGAP within a recipe."""
+    means = gaps.groupby(["model", "step"], sort=False)["igap"].mean().groupby(level=0, sort=False)
+    ends = means.agg(["max", "min"]).map(in_points)
+    spans = [f"between {row['min']} and {row['max']} in `{name}`" for name, row in ends.iterrows()]
     best = table.drop(index=SCHEDULE)["r"].abs().idxmax()
     row, step, form = table.loc[best], table.loc[SCHEDULE], table.loc["LD"]
     luck = f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < 0.001"
@@ -441,7 +343,7 @@ def told_course(table: pd.DataFrame) -> str:
         f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. The "
         f"training step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The "
         f"plan expected nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to "
-        f"{form['high']:.2f}){unsure(form)}."
+        f"{form['high']:.2f}){unsure(form)}. IGAP of checkpoints is {listed(spans)}."
     )
 
 
@@ -508,18 +410,3 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     across(on, x=50)
     guess = handle("guessing", GUESSING | {"marker": ""}, line=True)
     return on.done("accuracy (%)", handles=[guess])
-
-
-@styled
-def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
-    """IGAP and two measures over pretraining, a panel each."""
-    means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
-    columns = {"IGAP (points; low is good)": 100 * means, "matched MD (share)": measures[MATCHED],
-               "retrieval (share)": measures["retrieval"]}  # fmt: skip
-    wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
-    rows = wide.melt(["model", "step"], var_name="measure")
-    on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,
-                width=2.7, sharey=False, low="", even=True)  # fmt: skip
-    for axes in on.axes.values():
-        axes.tick_params(axis="x", rotation=60)
-    return on.done("pretraining step", "")

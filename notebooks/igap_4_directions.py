@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from shared.claims import UNTOLD, crossed
-from shared.shown import as_points, in_points
+from shared.claims import ENDS, UNTOLD, crossed
+from shared.shown import as_points, in_points, listed, scale_about
 from xlx.experiment.transfers import (
     DIRECTION,
     Transfers,
@@ -21,9 +21,9 @@ from xlx.experiment.transfers import (
     transfer_task,
 )
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
-from xlx.plots.panels import HATCHED, across, number, scale_about
+from xlx.plots.panels import HATCHED, number
 from xlx.plots.primitives import curves, heatmap, scatter
-from xlx.plots.style import ABOUT, HIGH, ZERO, styled
+from xlx.plots.style import ABOUT, GUESSING, HIGH, ZERO, styled
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
 
@@ -32,6 +32,8 @@ MAPS = {
     "igap": "IGAP (points)",
     "transfer_gap": "transfer gap (points)",
 }
+#: What Figure 3 calls accuracy: that on labels that were learnt, in translation.
+TRANSLATED = "accuracy on translations"
 #: (source, target) → values of each seed and example, ``(S, n)``.
 Values = Mapping[tuple[str, str], np.ndarray]
 
@@ -178,19 +180,21 @@ def noisy_runs(
 def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> pd.DataFrame:
     """Accuracy and IGAP by share of random labels, mean over targets (Figure 3).
 
-    A row per ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and
-    seeds; there is no IGAP where no checkpoint learns the labels.
+    Accuracy is on the translations of the training set, with the labels that were learnt. A row per
+    ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and seeds, and
+    what a ``guess`` has; there is no IGAP where no checkpoint learns the labels.
     """
     rows = []
     for (model, ratio), of in runs.items():
-        values = {"accuracy": 1 - np.mean([*of.last_wrong().values()], axis=0)}
+        values = {TRANSLATED: 1 - np.mean([*of.last_wrong("train").values()], axis=0)}
+        guess = {TRANSLATED: 1 - of.task.guess, "IGAP": of.task.guess}
         if lost := of.losses(0.0, tolerance):
             values["IGAP"] = np.mean(list(lost.values()), axis=0)
         rows += [
-            (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])))
+            (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])), guess[name])
             for name, x in values.items()
         ]
-    return pd.DataFrame(rows, columns=["model", "ratio", "measure", "value", "low", "high"])
+    return pd.DataFrame(rows, columns=["model", "ratio", "measure", *ENDS, "guess"])
 
 
 #: Wrong translations: what stands in the place of a sentence's own.
@@ -251,9 +255,9 @@ def _lower_first(row: object) -> tuple[str, str, float, float, float]:
 
 def reading(
     means: pd.DataFrame, turned: pd.DataFrame, across: pd.DataFrame,
-    memorised: Mapping[str, Transfers], tolerance: float,
+    memorised: pd.DataFrame, shares: pd.DataFrame,
 ) -> list[str]:  # fmt: skip
-    """One finding per sentence, from the tables of the notebook."""
+    """One finding per sentence, from the tables of the notebook (`memory_table`, `by_ratio`)."""
     said = [
         f"**{row.measure}**, {row.first} less {row.second}: "
         f"{in_points(row.value, row.low, row.high)} points ({row.told})."
@@ -264,10 +268,16 @@ def reading(
     wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
     pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]
     said.append(f"**Targets.** Over targets, r of IGAP from two sources: {', '.join(pairs)}.")
-    for model, of_model in memorised.items():
-        curve = of_model.curves([0.0], tolerance).set_index("target").loc[MEAN_TARGET]
-        lost = in_points(*curve[["igap", "low", "high"]]) if curve["n_models"] else "is not there"
-        said.append(f"**Random labels**, `{model}`: IGAP {lost}; guessing 50.")
+    mean = memorised.loc[MEAN_TARGET]
+    for model in memorised.columns[:-2]:
+        said.append(
+            f"**Random labels**, `{model}`: IGAP {mean[model]}; strings {mean['strings']}, "
+            "guessing 50."
+        )
+    most = shares[(shares["ratio"] == shares["ratio"].max()) & (shares["measure"] == "IGAP")]
+    lost = [f"{in_points(*x[ENDS])} for `{x['model']}`" for _, x in most.iterrows()]
+    if lost:
+        said.append(f"**Labels of negation**, at the largest random share: IGAP is {listed(lost)}.")
     return said
 
 
@@ -336,5 +346,6 @@ def ratio_curves(table: pd.DataFrame) -> Figure:
     names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
     on = curves(table, x="ratio", value="value", series="model", panel="measure", scale=100,
                 labels=names, width=3)  # fmt: skip
-    across(on, y=50)
+    for axes, rows in on.each(table):
+        axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
     return on.done("share of random labels", "per cent; dotted: guessing")

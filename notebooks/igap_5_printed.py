@@ -5,21 +5,29 @@ from matplotlib.figure import Figure
 
 from printed.igap_claims import IgapTables
 from printed.printed_tables import Audit
+from shared.shown import listed
 from xlx.plots.panels import order
 from xlx.plots.primitives import lanes
 from xlx.plots.style import MEASURES, styled
 
 
 def in_short(audit: Audit) -> str:
-    """How many numbers agree, and what the claims come to."""
-    right, verdicts = audit.numbers["agrees"], audit.claims["verdict"].value_counts()
+    """How many numbers agree, and what the claims come to.
+
+    Averages were tested with two divisors, so one that fits either of them agrees.
+    """
+    verdicts, table = audit.claims["verdict"].value_counts(), audit.numbers["table"]
+    averages = table.str.contains(", averages ")
+    right = audit.numbers["agrees"]
+    by_less = (right & table.str.contains("averages by n - 1")).sum()
+    n_averages = averages.sum() // 2
+    all_right = "All" if right.sum() == len(right) - n_averages else f"{right.sum()} of"
     plural = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
     told = ", ".join(f"{n} {plural.get(verdict, verdict)}" for verdict, n in verdicts.items())
-    wrong = audit.numbers.loc[~right, "table"].unique()
     return (
-        f"{right.sum()} of {len(right)} printed numbers agree with what other printed numbers "
-        f"give; those that do not are in {len(wrong)} tables. Of "
-        f"{len(audit.claims)} claims made in words {told}."
+        f"{all_right} {len(right) - n_averages} printed numbers agree with what other printed "
+        f"numbers give, but averages need two divisors: {by_less} of {n_averages} are sums over "
+        f"n - 1. Of {len(audit.claims)} claims made in words {told}."
     )
 
 
@@ -28,10 +36,12 @@ def reading(p: IgapTables) -> list[str]:
     changes, orders = p.row_changes(), p.other_sources_order()
     row = changes.loc[("XNLI", "XLM-R → InfoXLM")]
     ease, counts = p.gap_by_ease, p.ranking_counts.loc["IGAP"]
-    others = p.recomputed_averages["divisor"].value_counts()
+    averages = p.recomputed_averages.loc["XNLI"]
+    whole = averages["divisor"] == averages["n"].astype(str)
     return [
-        f"**Averages.** Printed ones are divided by {' or '.join(others.index)} "
-        f"({' and '.join(map(str, others))} rows), so rows of two tables cannot be compared.",
+        f"**Averages.** Within Table 6 the average of {listed([*averages.index[whole]])} is a sum "
+        f"over n, that of {(~whole).sum()} other rows over n - 1. So not even rows of one table "
+        "can be compared.",
         f"**InfoXLM** is {row['alike']:.1f} points better than XLM-R on XNLI, not "
         f"{row['printed']:.1f}; the examples leave open {row['widest']}.",
         f"**Ranking.** IGAP is beyond random orders in {counts['beyond random orders']:.0f} of 15 "

@@ -127,6 +127,26 @@ def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
         return ratio + (parts - ratio * wholes) / size
 
 
+def _in_bins(
+    scores: np.ndarray, overlap: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Values ``(S, bins + 1, n)`` by setting, and shares of pairs, for `at_equal_overlap`."""
+    same = np.eye(len(overlap), dtype=bool)
+    bins, kinds, means = np.digitize(overlap, BINS), {"within": same, "across": ~same}, {}
+    inside = {kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
+              for kind, mask in kinds.items()}  # fmt: skip
+    shares = {kind: x.sum(axis=1) / x.sum() for kind, x in inside.items()}
+    both = (inside["within"].sum(axis=1) > 0) & (inside["across"].sum(axis=1) > 0)
+    weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
+    for kind, mask in kinds.items():
+        sums = [np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))]
+        means[kind] = ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
+        whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
+        means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
+    means["drop"] = means["within"] - means["across"]
+    return means, shares
+
+
 def at_equal_overlap(
     values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray, **options: int
 ) -> pd.DataFrame:
@@ -136,24 +156,9 @@ def at_equal_overlap(
     within as they are filled across, over bins with pairs of both kinds. Shares of the pairs of
     each kind are in ``pairs within`` and ``pairs across``.
     """
-    same = np.eye(len(overlap), dtype=bool)
-    bins = np.digitize(overlap, BINS)
-    inside = {kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
-              for kind, mask in (("within", same), ("across", ~same))}  # fmt: skip
-    shares = {kind: x.sum(axis=1) / x.sum() for kind, x in inside.items()}
-    both = (inside["within"].sum(axis=1) > 0) & (inside["across"].sum(axis=1) > 0)
-    weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
     tables = []
     for what, scores in values.items():
-        means = {}
-        for kind, mask in (("within", same), ("across", ~same)):
-            sums = [
-                np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))
-            ]
-            means[kind] = ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
-            whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
-            means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
-        means["drop"] = means["within"] - means["across"]
+        means, shares = _in_bins(scores, overlap)
         for setting, each in means.items():
             table = mixing.averages(each, groups, **options).clip(upper=1)
             tables.append(
@@ -232,6 +237,27 @@ def steady(
     return known.assign(told=known["what"].mask(adds, pd.Series(told, known.index[adds])))
 
 
+def steady_drops(
+    ours: Mapping[str, np.ndarray], labels: np.ndarray, overlap: np.ndarray, groups: np.ndarray,
+    **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Drops from within to across, by ``what``: whole, by label and so on, by `claims.steady`."""
+    same = np.eye(len(overlap), dtype=bool)
+
+    def drop(values: np.ndarray) -> np.ndarray:
+        return values[:, same].mean(axis=1) - values[:, ~same].mean(axis=1)
+
+    each = {"all pairs": drop(ours["accuracy"])}
+    for name, classes in MERGED.items():
+        of = np.isin(labels, classes)[None] * 1.0
+        each[name] = ratio_values(each["all pairs"] * of, of)
+    each |= {x: drop(y) for x, y in ours.items() if x != "accuracy"}
+    each["as across"] = _in_bins(ours["accuracy"], overlap)[0]["drop"][:, -1]
+    values = np.stack(list(each.values()), axis=1)
+    table = claims.steady([(values, np.zeros_like(values))], groups, **options)
+    return table.assign(what=list(each))
+
+
 def less(ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray]) -> np.ndarray:
     """What the premise adds to the accuracy on each example, by seed where there are as many."""
     one, other = ours["accuracy"], alone["accuracy"]
@@ -250,9 +276,11 @@ def in_short(known: pd.DataFrame, model: str, source: str) -> str:
     alone = ", ".join(f"{100 * (scores[x] - adds[x]['score']):.0f}" for x in names)
     inside, outside = (adds[x]["told"] for x in names[-2:])
     seen = "in accuracy, inference is seen only within" if inside == "above" else "nothing is seen"
-    by_auc = rows_of(known, what="premise adds", measure="AUC", told="above")["cells"]
-    if some := [x for x in by_auc if not x.startswith("within")]:
-        seen += f"; by AUC it is also seen with the {' and the '.join(some)}"
+    clear = rows_of(known, what="premise adds", told="above")
+    clear = clear[(clear["measure"] != "accuracy") & ~clear["cells"].str.startswith("within")]
+    for where, rows in clear.groupby("cells", sort=False):
+        by = ", ".join(x.removeprefix("accuracy, ") for x in rows["measure"])
+        seen += f"; it is also seen with the {where} by {by}"
     if outside == "above":
         seen = "there is inference across, too"
     return (
@@ -279,16 +307,18 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
 def reading(
     rows: pd.DataFrame, summaries: pd.DataFrame, few: pd.DataFrame, by_label: pd.DataFrame,
     fitted: pd.DataFrame, known: pd.DataFrame, equal: pd.DataFrame, fits: pd.DataFrame,
-    model: str, source: str,
+    drops: pd.DataFrame, model: str, source: str,
 ) -> str:  # fmt: skip
     """The findings of the notebook, a sentence each, from its tables; ``few`` is of fewer seeds,
-    ``fitted`` of accuracy with a threshold by cell."""
+    ``fitted`` of accuracy with a threshold by cell, ``drops`` of `steady_drops`."""
+    stays = drops.set_index("what")["told"]
 
     def points(table: pd.DataFrame, **keys: str) -> str:
         (row,) = rows_of(table, **keys)[ENDS].to_numpy()
         return in_points(*row)
 
-    adds = rows[(rows["what"] == "premise adds") & (rows["language"] != source)]
+    adds_all = rows_of(rows, what="premise adds")
+    adds = adds_all[adds_all["language"] != source]
     of = adds[adds["language"] != "mean of targets"]
     unclear = of.loc[of["told"] != "above", "language"]
     mean = summaries[summaries["language"] == mixing.OVERALL]
@@ -306,17 +336,22 @@ def reading(
         for name in floors
     )
     said = [
+        f"**Is there something to lose?** Within {source} the premise adds "
+        f"{points(rows, what='premise adds', language=source)} points on all pairs "
+        f"({rows_of(adds_all, language=source)['told'].item()}). On those of the grid it adds "
+        f"{points(known, what='premise adds', measure='accuracy', cells=f'within {source}')}.",
         f"**Within.** The premise adds {points(rows, what='premise adds', language=source)} points "
         f"in {source} and {points(rows, what='premise adds', language='mean of targets')} in the "
         f"mean of the others. Languages where that is not above zero: "
         f"{', '.join(unclear) or 'none'}.",
         f"**Floors**, within {source}: {low or 'none'}.",
-        f"**Across.** The drop is {points(mean, model=model, setting='drop')} points; with "
-        f"fewer seeds {points(few, language=mixing.OVERALL, setting='drop')}. Hypotheses alone "
+        f"**Across.** The drop is {points(mean, model=model, setting='drop')} points "
+        f"({stays['all pairs']}); with fewer seeds "
+        f"{points(few, language=mixing.OVERALL, setting='drop')}. Hypotheses alone "
         "have no drop in the mean, so what the premise adds drops by as much.",
-        f"**By label.** Entailment loses {drop['entailment']} points, the rest "
-        f"{drop['not-entailment']}. With a threshold for each cell the drop of accuracy is "
-        f"{points(fitted, language=mixing.OVERALL, setting='drop')}: "
+        f"**By label.** Entailment loses {drop['entailment']} points ({stays['entailment']}), the "
+        f"rest {drop['not-entailment']} ({stays['not-entailment']}). With a threshold for each "
+        f"cell the drop of accuracy is {points(fitted, language=mixing.OVERALL, setting='drop')}: "
         "what it falls short of the drop is preference.",
         f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
         f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
@@ -324,8 +359,8 @@ def reading(
         f"{(called['told'] == 'cannot be told').sum()} turn with other seeds of the bootstrap or "
         "without one of the fine-tunings.",
         "**Overlap.** With bins weighed as across, the drop is "
-        f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points. Across, "
-        "pairs that share no subword have "
+        f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points "
+        f"({stays['as across']}). Across, pairs that share no subword have "
         f"{points(equal, what='accuracy', setting='across', overlap='none')} %, those that share "
         f"most {points(equal, what='accuracy', setting='across', overlap='more')}.",
     ]  # fmt: skip

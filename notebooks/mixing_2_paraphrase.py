@@ -5,20 +5,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from shared import mixing_tables
+from shared import claims, mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
 from shared.pair_regressions import ENDS, held_out, with_language
 from shared.regressions import regression
-from shared.shown import as_points
+from shared.shown import as_points, in_points
 from xlx.experiment.abx_scores import CheckpointScores, history
 from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
+from xlx.plots.panels import rows_of
 from xlx.text import labelled
+from xlx.text.examples import Examples
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
 
 OVERLAP_KEYS = ["what", "setting", "overlap"]
+#: The measure that has its own threshold in each cell.
+THRESHOLD = "accuracy, threshold by cell"
 
 
 def pair_data(
@@ -54,13 +58,80 @@ def label_aucs(grids: Sequence[Grid], labels: np.ndarray, label: int) -> np.ndar
     return mixing.auc_values(mixing_tables.evidence(logits), labels == label)
 
 
-def auc_settings(values: np.ndarray, groups: np.ndarray, model: str, **drawn: int) -> pd.DataFrame:
-    """The mean of `label_aucs` within, across and the drop, as `mixing.summary` has it."""
+def settings_of(values: np.ndarray) -> np.ndarray:
+    """Means of ``(S, L, L, n)`` within, across and their difference: ``(S, 3, n)``."""
     here = np.eye(values.shape[1], dtype=bool)
-    within, across = values[:, here].mean(axis=1), values[:, ~here].mean(axis=1)  # (S, n)
-    each = np.stack([within, across, within - across], axis=1)  # (S, 3, n)
-    table = mixing.averages(each, groups, **drawn)
-    return table.assign(setting=mixing.SETTINGS, model=model, language=mixing.OVERALL)
+    within, across = values[:, here].mean(axis=1), values[:, ~here].mean(axis=1)
+    return np.stack([within, across, within - across], axis=1)
+
+
+def signals(grids: Sequence[Grid], gold: Examples) -> dict[str, np.ndarray]:
+    """Accuracy, that with a threshold by cell, and the AUC of each label, ``(S, L, L, n)``."""
+    logits = np.stack([one.logits for one in grids])
+    found = {
+        "accuracy": logits.argmax(axis=-1) == gold.labels,
+        THRESHOLD: mixing_tables.thresholds_by_cell(logits, gold.labels) == gold.labels,
+    }
+    found = {name: right.astype(np.float64) for name, right in found.items()}
+    return found | {
+        f"AUC, {name}": label_aucs(grids, gold.labels, k) for k, name in enumerate(gold.classes)
+    }
+
+
+def beside_bag(
+    values: Mapping[str, Mapping[str, np.ndarray]], groups: np.ndarray, **options: int
+) -> pd.DataFrame:
+    """`signals` of each model within, across and the drop, and the first less the last, the bag.
+
+    ``told``: on which side of zero, by `claims.steady` of all of them at once.
+    """
+    first, *_, last = values
+    n = len(next(iter(values[first].values())))
+    each = {
+        (x, what): np.broadcast_to(y := settings_of(own), (n, *y.shape[1:]))
+        for x, of in values.items() for what, own in of.items()
+    }  # fmt: skip
+    pairs = {key: (own, np.zeros_like(own)) for key, own in each.items()}
+    pairs |= {
+        (f"{first} less {last}", what): (each[first, what], each[last, what])
+        for what in values[first]
+    }
+    about = [(*key, setting) for key in pairs for setting in mixing.SETTINGS]
+    table = claims.steady(list(pairs.values()), groups, **options)
+    return table.join(pd.DataFrame(about, columns=["model", "measure", "setting"])).assign(
+        language=mixing.OVERALL
+    )
+
+
+def in_training(train: Examples, gold: Examples) -> tuple[float, float]:
+    """The share of pairs whose sentences both stand in training pairs, and of sentences."""
+    learnt = {*train.first, *train.second}
+    inside = np.array([[x in learnt for x in side] for side in (gold.first, gold.second)])
+    return inside.all(axis=0).mean(), inside.mean()
+
+
+def told_beside_bag(table: pd.DataFrame, model: str, bag: str) -> str:
+    """Whether the model keeps apart across what the bag cannot, label by label."""
+    over = rows_of(table, model=f"{model} less {bag}", setting="across")
+    own = over[over["measure"].str.startswith("AUC")]
+    said = " ".join(
+        f"{x.measure[5:].capitalize()}: {in_points(x.score, x.low, x.high)} ({x.told})."
+        for x in own.itertuples()
+    )
+    moved = rows_of(over, measure=THRESHOLD).iloc[0]
+    clear = (own["told"] == "above").sum()
+    verdict = (
+        "So the drop is not overlap alone, which speaks against the paper's reading"
+        if clear == len(own) else "So it depends on the label" if clear
+        else "So the drop may be overlap alone"
+    )  # fmt: skip
+    return (
+        f"**Is it what a bag cannot?** Across, the model is above the bag by AUC in {clear} of "
+        f"{len(own)} labels. {said} With a threshold by cell its accuracy is above by "
+        f"{in_points(*moved[['score', 'low', 'high']])} ({moved['told']}). {verdict}. By accuracy "
+        "alone the bag looks like the paper's picture, since across it says nearly always the "
+        "commonest label."
+    )
 
 
 def told_overlap(equal: pd.DataFrame, overlap: np.ndarray, labels: np.ndarray, model: str) -> str:
@@ -74,7 +145,8 @@ def told_overlap(equal: pd.DataFrame, overlap: np.ndarray, labels: np.ndarray, m
         f"Within a language {100 * share:.0f} % of the pairs that share little have the commonest "
         "label, which moves accuracy and not the AUC. That drops by "
         f"{drops[2]}. Across, pairs that share no subword have an AUC of "
-        f"{points['AUC', 'across', 'none']}, all pairs {points['AUC', 'across', 'as across']}."
+        f"{points['AUC', 'across', 'none']}, all pairs {points['AUC', 'across', 'as across']}. "
+        f"The bag has {points['AUC, bag', 'across', 'none']} without a shared subword."
     )
 
 
@@ -161,7 +233,8 @@ def slopes(pairs: Mapping[tuple[str, int], pd.DataFrame], terms: Sequence[str]) 
     """A pair's score regressed on each term alone: a row a ``model``, ``step`` and ``term``.
 
     ``score`` with ``low``, ``high``: what one standard deviation of the term adds, with errors
-    clustered by both languages; ``R²`` on a language held out (`pair_regressions.held_out`).
+    clustered by both languages; ``R²`` on a language held out (`pair_regressions.held_out`);
+    ``right``: the mean of what is regressed.
     """
     rows = []
     for (model, step), table in pairs.items():
@@ -171,15 +244,18 @@ def slopes(pairs: Mapping[tuple[str, int], pd.DataFrame], terms: Sequence[str]) 
             fit = fit[(fit["errors"] == "dyadic") & (fit["term"] == term)]
             unseen = held_out(scaled, "score", [term], with_language(scaled))
             ends = fit[["coefficient", "low", "high"]].to_numpy()[0]
-            rows.append((model, step, term, *ends, unseen))
-    return pd.DataFrame(rows, columns=["model", "step", "term", "score", "low", "high", "R²"])
+            rows.append((model, step, term, *ends, unseen, table["score"].mean()))
+    columns = ["model", "step", "term", "score", "low", "high", "R²", "right"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def shown_slopes(table: pd.DataFrame) -> pd.DataFrame:
-    """`slopes` in points as text, with R² behind a semicolon: a term a column."""
+    """`slopes` in points as text, with R² behind a semicolon: a term a column; then the scores."""
     text = as_points(table) + [f"; {x:.2f}" for x in table["R²"]]
     wide = table.assign(text=text).pivot(index=["model", "step"], columns="term", values="text")
-    return wide[list(dict.fromkeys(table["term"]))]
+    wide = wide[list(dict.fromkeys(table["term"]))]
+    right = (100 * table.groupby(["model", "step"])["right"].first()).round(1)
+    return wide.assign(**{"right choices (%)": right})
 
 
 def told_slopes(table: pd.DataFrame) -> str:

@@ -111,6 +111,20 @@ def by_side(scores: np.ndarray, languages: Sequence[str], source: str) -> dict[s
     }  # fmt: skip
 
 
+def side_intervals(
+    one: Grid, source: str, *, n_resamples: int, seed: int
+) -> dict[str, tuple[float, float, float]]:
+    """`by_side` of F1 with intervals: paragraphs are resampled, and a seed is drawn for each."""
+    each, codes = one.each["F1, SQuAD"], list(one.languages)
+    drawn = Resamples.draw(each.shape[-1], one.groups, n_resamples, seed)
+    picked = np.random.default_rng(seed).integers(len(each), size=n_resamples)
+    means = np.stack([drawn.means(own.reshape(-1, own.shape[-1])) for own in each])
+    means = means[picked, np.arange(n_resamples)].reshape(n_resamples, len(codes), len(codes))
+    found = pd.DataFrame([by_side(square, codes, source) for square in means])
+    score = by_side(each.mean(axis=(0, 3)), codes, source)
+    return {x: (score[x], *map(float, percentile_ends(found[x].to_numpy()))) for x in score}
+
+
 def word_distances(questions: Questions, *, max_distance: float = 384) -> np.ndarray:
     """How far from the answer the words of each question stand in the context: float64 (n,).
 

@@ -408,7 +408,7 @@ def claims_of_gaps(
     value = lost.loc[igap.MEAN_TARGET, ["value", "low", "high"]].tolist()
     return [
         ("IGAP", "some of what is learnt does not cross", "XNLI, encoder", value),
-        ("IGAP", "a contrast of translations closes the gap", f"{alone} less {translations}",
+        ("IGAP", "a contrast of translations narrows the gap", f"{alone} less {translations}",
          between((wide[alone] - wide[translations]).to_numpy())),
     ]  # fmt: skip
 

@@ -1,6 +1,7 @@
 """What the layers of Transformers hold of a sentence, and whether a probe reads it abroad."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,30 @@ def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
     apart = above - (both["high"] < both["low_other"])
     ends = {"difference": p - q, "low": p - q - half, "high": p - q + half}
     return both.assign(**ends, apart=apart).drop(columns=["low_other", "high_other"])
+
+
+def at_one_layer(
+    cells: pd.DataFrame, pairs: Mapping[str, Sequence[str]], source: str
+) -> pd.DataFrame:
+    """What one subject has more than another at the same layer, paired by language.
+
+    ``pairs``: name → the two. One row per ``pair``, ``layer`` (the middle and the last one),
+    ``read`` ("at home", or "from en" with the probe of ``source``, at the middle one) and ``task``:
+    ``difference`` with ``low`` and ``high`` (Student, 95 %, over the languages read, ``n``).
+    """
+    home = cells["source"] == cells["target"]
+    read = {"at home": home, f"from {source}": (cells["source"] == source) & ~home}
+    parts = []
+    for name, (one, other) in pairs.items():
+        last = int(cells.loc[cells["subject"] == one, "layer"].max())
+        for layer, where in itertools.product((last // 2, last), read):
+            own = cells[read[where] & (cells["layer"] == layer)]
+            wide = own.pivot(index=["task", "source", "target"], columns="subject")["accuracy"]
+            more = (wide[one] - wide[other]).dropna().rename("accuracy").reset_index()
+            if layer < last or where == "at home":
+                about = {"pair": name, "layer": layer, "read": where}
+                parts.append(over_languages(more, ["task"]).assign(**about))
+    return pd.concat(parts, ignore_index=True).rename(columns={"accuracy": "difference"})
 
 
 def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str):

@@ -16,6 +16,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from shared.shown import in_points
+from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, look, styled
@@ -135,6 +137,7 @@ class MappingStudy:
     map_epochs: int = 4
     lam: float = 0.25
     training: Mapping[str, Any] = field(default_factory=dict)  # batch_size, learning_rate, seed
+    source: str | None = None  # of English pairs whose parts are apart ("sick"), in place of XNLI
 
     @property
     def codes(self) -> list[str]:
@@ -174,7 +177,9 @@ class MappingStudy:
     # --- encoders ---------------------------------------------------------------------------------
 
     def _pairs(self, code: str, part: str, **options: Any) -> Examples:
-        if self.nli_path:
+        if self.source:
+            options["source"] = self.source
+        elif self.nli_path:
             options["path"] = paths.ROOT / self.nli_path
         return labelled.load_labelled("NLI", code, part, **options)
 
@@ -182,7 +187,7 @@ class MappingStudy:
     def learnt(self) -> Inference:
         """English pairs to learn from: those of shipped ones that no language is stopped by."""
         pairs = self._pairs("en", "train", source=self.nli_train)
-        if self.nli_path is None:
+        if not (self.nli_path or self.source):
             apart = set(self._pairs("en", "train").ids)
             pairs = pairs.at([i for i, name in enumerate(pairs.ids) if name not in apart])
         return Inference((pairs,), self.lookups["en"])
@@ -190,7 +195,7 @@ class MappingStudy:
     @cached_property
     def held_out(self) -> dict[str, Inference]:
         """By language: pairs that training is stopped by."""
-        parts = ["validation"] if self.nli_path else ["validation", "train"]
+        parts = ["validation"] if self.nli_path or self.source else ["validation", "train"]
         return {
             code: Inference(tuple(self._pairs(code, part) for part in parts), self.lookups[code])
             for code in self.codes
@@ -210,7 +215,12 @@ class MappingStudy:
 
     @cached_property
     def settings(self) -> dict[str, tuple[str, str]]:
-        """Name in tables → language and corpus it is mapped by; English is mapped to itself."""
+        """Name in tables → language and corpus it is mapped by; English is mapped to itself.
+
+        Without languages nothing is mapped.
+        """
+        if not self.languages:
+            return {}
         usual = next(iter(self.parallel))
         settings = {"en": ("en", self.first.get(self.languages[0], usual))}
         settings |= {code: (code, self.first.get(code, usual)) for code in self.languages}
@@ -331,7 +341,8 @@ def matched_gains(
     ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
     test sentences, so what is easy in a language is in both. One row per task and group: ``mapped``
     and ``untrained`` (mean gains in points), ``English to English``, ``difference`` with ``low``
-    and ``high`` (Student, 95 %, over languages; ``points`` as text) and ``n`` languages.
+    and ``high`` (Student, 95 %, over languages; ``points`` as text), ``n`` languages, how
+    many are ``above`` zero, and the ``least`` and ``most`` of one.
     """
     rows = []
     for task, (group, names) in itertools.product(tasks, groups.items()):
@@ -346,6 +357,8 @@ def matched_gains(
         row = {name: 100 * own for name, own in columns.items()}
         of = _in_points(mapped - untrained)
         row |= of | {"points": told_points(of), "n": len(languages)}
+        each = 100 * (mapped - untrained)
+        row |= {"least": each.min(), "most": each.max(), "above": (each > 0).sum()}
         rows.append({"task": task, "encoders": group} | row)
     return pd.DataFrame(rows)
 
@@ -378,19 +391,49 @@ def length_abroad(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
     return own.assign(place=place).pivot_table("accuracy", "encoder", "place")
 
 
-def noise_gains(noised: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """By share of noise (`MappingStudy.noised`) the gain over English on SentLen, in points with
-    Student's interval over encoders; both as of `probing.cell_means`."""
-    english = cells[(cells["condition"] == "trained") & (cells["task"] == "SentLen")]
-    own = noised.pivot(index="encoder", columns="condition", values="accuracy")
-    gains = own.sub(english.set_index("encoder")["accuracy"], axis=0).dropna()
-    rows = [{"condition": x} | _in_points(gains[x].to_numpy()) for x in gains]
-    return pd.DataFrame([row | {"points": told_points(row), "all": 1} for row in rows])
+def length_gains(
+    cells: pd.DataFrame, noised: Sequence[pd.DataFrame], encoders: Sequence[str]
+) -> pd.DataFrame:
+    """On SentLen the gain over English by what is mapped to English, in points.
+
+    ``cells`` and ``noised`` (of `MappingStudy.noised`) as of `probing.cell_means`. One row per
+    ``condition``: "English to English", "other languages" and each share of noise. ``difference``
+    with ``low`` and ``high`` (Student, 95 %, over ``encoders``), ``points`` as text; after
+    ``more_`` the same of what other languages gain more, paired by encoder, ``behind`` as text.
+    """
+    known = cells.loc[cells["condition"] == "untrained", "language"]
+    own = cells[(cells["task"] == "SentLen") & (cells["condition"] != "untrained")]
+    own = own[own["language"].isin([*known, "en-mapped"])]
+    where = own["language"].map({"en": "English", "en-mapped": "English to English"})
+    table = pd.concat([own.assign(condition=where.fillna("other languages")), *noised])
+    wide = table.pivot_table("accuracy", "encoder", "condition", sort=False).loc[list(encoders)]
+    rows = []
+    for name in wide.columns.drop("English"):
+        gain = _in_points((wide[name] - wide["English"]).to_numpy())
+        more = _in_points((wide["other languages"] - wide[name]).to_numpy())
+        told = {"points": told_points(gain), "behind": told_points(more)}
+        rows.append({"condition": name} | gain | told | {f"more_{x}": y for x, y in more.items()})
+    return pd.DataFrame(rows)
 
 
 def told_points(row: Mapping[str, float]) -> str:
     """A difference in points with its interval: "-1.3 (-3.0 to 0.4)"."""
     return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+
+
+def baselines(studies: Mapping[str, MappingStudy]) -> pd.DataFrame:
+    """What needs no encoder to answer inference, one row per text, in per cent.
+
+    ``alone``: of a bag of words of the hypothesis, with Wilson's interval, as text; ``commonest``
+    label; ``learnt`` and ``asked``, pairs of each.
+    """
+    rows = []
+    for name, study in studies.items():
+        right, labels = study.hypotheses_alone(), study.asked["en"].labels
+        told = in_points(right.mean(), *statistics.share_interval(right.sum(), len(right)))
+        most = 100 * np.bincount(labels).max() / len(labels)
+        rows.append((name, told, most, len(study.learnt), len(right)))
+    return pd.DataFrame(rows, columns=["text", "alone", "commonest", "learnt", "asked"])
 
 
 Answers = Mapping[tuple[str, str, str], np.ndarray]

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from notebooks.book import explorer, staging
+from shared.abx_tables import pair_scores
 from tests.test_book import BROWSER, in_browser
 from xlx.experiment.abx_scores import before_training, history
 from xlx.experiment.averages import averaged_scores
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
-from xlx.measures.abx import pair_scores
 from xlx.results.paths import RESULTS
 from xlx.results.settings import settings
 from xlx.text.parallel import ParallelCorpus

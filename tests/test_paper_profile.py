@@ -1,8 +1,6 @@
 """The profile `paper` of the notebooks that fine-tune, against the settings that papers print."""
 
-import json
 import re
-from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -13,7 +11,6 @@ from notebooks.run import profiles
 from xlx.measures.sentence_tasks import Rules, sizes_of
 from xlx.results import paths
 from xlx.subjects.jobs import Recipe
-from xlx.text import labelled
 from xprobe import probing
 from xprobe.encoders import Sizes
 
@@ -257,71 +254,6 @@ def test_all_of_the_full_sets_is_taken(mixed: dict[str, dict]) -> None:
     assert reading["max_distance"] == reading["max_length"]
 
 
-def put(file: Path, *rows: str) -> None:
-    """Write a table, its columns parted by bars here and by tabs there."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(row.replace("|", "\t") + "\n" for row in rows), encoding="utf-8")
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A folder for a repository, whose cache has next to nothing of the full sets as published."""
-    xnli, pawsx = tmp_path / "cache/xnli", tmp_path / "cache/pawsx"
-    codes = PAPER["mixing-1-nli"]["languages"]
-    rows = [f"{code}|{label}|{code}|{label}|{label}" for code in codes for label in labelled.NLI]
-    for part in ("dev", "test"):
-        head = "language|gold_label|sentence1|sentence2|pairID"
-        put(xnli / f"XNLI-1.0/xnli.{part}.tsv", head, *rows)
-    for code in codes:
-        pairs = f"{code} a|b|neutral", f"{code} c|d|contradictory"
-        train = f"XNLI-MT-1.0/multinli/multinli.train.{code}.tsv"
-        put(xnli / train, "premise|hypo|label", *pairs)
-    for code in PAPER["mixing-2-paraphrase"]["languages"]:
-        for name in ("dev_2k", "test_2k", "train" if code == "en" else "translated_train"):
-            pairs = f"1|{code} a|b|0", f"2|{code} c|d|1"
-            put(pawsx / f"x-final/{code}/{name}.tsv", "id|sentence1|sentence2|label", *pairs)
-    question = {"id": "1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
-    squad = {"data": [{"title": "", "paragraphs": [{"context": "Ada did.", "qas": [question]}]}]}
-    for name in ("train-v1.1.json", "dev-v1.1.json"):
-        put(tmp_path / "cache/squad" / name, json.dumps(squad))
-    (tmp_path / "notebooks").mkdir()
-    return tmp_path
-
-
-@pytest.mark.parametrize("name", [*TASKS, "igap-1-decomposition", "igap-3-models"])
-def test_a_notebook_finds_the_full_sets(
-    name: str, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Run where notebooks run; the first cell after the parameters reads the data.
-    monkeypatch.chdir(root / "notebooks")
-    monkeypatch.setattr(paths, "ROOT", root)
-    cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
-    scope = declared(name)
-    scope |= profiles.values_for(name, "paper")
-    last = "tasks" if name.startswith("igap") else "sets" if name == "mixing-6-pairs" else "data"
-    for cell in code[at + 1 :]:
-        exec(cell.source, scope)
-        if last in scope:
-            break
-    if name == "mixing-3-qa":
-        data = scope["data"]
-        assert (len(data.train), len(data.sets), len(data.sets["de"])) == (1, 11, 1190)
-        assert len(set(data.sets["de"].contexts)) == 240
-    elif name == "mixing-4-controls":
-        assert set(scope["data"]) == {"NLI", "PI", "QA"}
-        assert [len(data.train) for data in scope["data"].values()] == [2, 2, 1]
-    elif name == "mixing-6-pairs":
-        assert {len(own) for own in scope["learnt"].values()} == {2}
-        assert list(scope["sets"]) == scope["languages"]
-    elif name.startswith("mixing-"):
-        assert len(scope["data"].train) == 2
-        assert list(scope["data"].sets) == scope["languages"]
-    else:
-        assert {task.n_train for task in scope["tasks"].values()} <= {2, 3}
-
-
 def test_x_probe_has_the_sizes_of_its_paper() -> None:
     folder = paths.PUBLISHED / "xprobe"
     table = pd.read_csv(folder / "table2_hyperparameters.csv").set_index(["component", "layer"])
@@ -343,6 +275,8 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     assert int(printed["Attention", "Attn. heads"]) == sizes.heads
     assert int(printed["Global", "Batch size"]) == mapping["batch_size"]
     assert float(printed["Global", "Learning rate"]) == mapping["learning_rate"]
+    assert probing.PAPERS_PROBE["batch_size"] == mapping["batch_size"] * mapping["papers_probe"]
+    assert probing.PAPERS_PROBE["learning_rate"] == mapping["learning_rate"]
     assert int(printed["Probe classifier", "Hidden dim"]) == probing.HIDDEN
     assert probing.ACTIVATION == "sigmoid"  # σ in the table
     # Left to the defaults of the notebook and of the rules.

@@ -14,8 +14,6 @@ from tests import paper_copies
 from xlx.results import paths
 from xlx.results.settings import settings
 from xlx.subjects import loading
-from xlx.text import downstream
-from xlx.text.files import TextError
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -112,9 +110,3 @@ def test_a_notebook_of_several_models_runs_to_its_end(
         assert varied["r"].notna().all()
         assert set(varied["n"]) == {5}
         assert "m-ARC" in scope["estimated"]["task"].unique()
-
-
-def test_a_model_without_results_is_named_before_anything_is_measured(folder: Path) -> None:
-    read = downstream.read_tasks(folder / "results")
-    with pytest.raises(TextError, match=r"None of the models .* may be gemma-3"):
-        downstream.of_models(read, ["gemma-2-9b", "gemma-3"], "en")

@@ -19,11 +19,14 @@ from IPython.display import display
 import fairseq_to_hf
 from notebooks.run import plan, profiles
 from tests import paper_copies
+from xlx.measures.sentence_tasks import TooFewSentencesError
 from xlx.results import paths
 from xlx.results.settings import settings
 from xlx.subjects import finetuning
 from xlx.subjects.jobs import Job
 from xlx.subjects.predicting import Tuned
+from xprobe import encoders
+from xprobe.word_spaces import WordVectorsError
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -65,7 +68,7 @@ _OF_PAIRS = {
 _MAPPED = {
     "languages": ["de", "fr", "ru"], "sizes": _SIZES, "epochs": 6, "map_epochs": 1,
     "learning_rate": 0.03, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
-    "n_parallel": 40, "exchanged": [1],
+    "n_parallel": 40, "exchanged": [1], "beside": None,
 }  # fmt: skip
 _CROSSED = {
     "languages": ["en", "de", "es", "fr"], "tasks": ["SentLen", "Tense"], "most": 60,
@@ -166,11 +169,9 @@ def counted(planned: plan.Declared, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(finetuning, "trained_run", training)
     monkeypatch.setattr(Tuned, "predict", asking)
     yield
-    runs = [x for x in planned.runs if x.examples]
-    assert sorted(steps) == sorted((x.recipe.n_steps(x.examples), x.checkpoints) for x in runs)
-    sets = [x for run in planned.runs for x in run.asked]
-    least, most = (sum(x.n * getattr(x, often) for x in sets) for often in ("least", "most"))
-    assert least <= sum(asked) <= most
+    runs = [x for x in planned.runs if x["steps"]]
+    assert sorted(steps) == sorted((x["steps"], x["checkpoints"]) for x in runs)
+    assert sum(asked) <= sum(x["asked"] for x in planned.runs)
     assert planned.missing == []
 
 
@@ -217,3 +218,22 @@ def test_a_notebook_runs_to_its_end(
     run(name, root, monkeypatch, profile)
     drawn = {path.stem for path in (root / "figures").glob("**/*.png")}
     assert {stem for stem in drawn if stem.startswith(name)}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "error"),
+    [
+        ({"released": "cache/none"}, FileNotFoundError),
+        ({"trees_path": "cache/none"}, FileNotFoundError),
+        ({"parallel": {"Europarl": "cache/muse", "UN": "cache/multiun"}}, WordVectorsError),
+        ({"least": 10**6}, TooFewSentencesError),
+    ],
+)
+def test_what_a_mapping_lacks_stops_it_before_it_trains(
+    lacking: dict[str, Any], error: type, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in lacking.items():
+        monkeypatch.setitem(SMALL["xprobe-3-mapping"], name, value)
+    monkeypatch.setattr(encoders, "_train", None)
+    with pytest.raises(error):
+        run("xprobe-3-mapping", root, monkeypatch)

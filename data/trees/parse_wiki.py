@@ -1,12 +1,16 @@
 """Raw text to CoNLL-U: a Wikipedia dump, parsed by UDPipe (X-Probe, section 6.1).
 
+    python data/trees/parse_wiki.py FOLDER MODEL de cache/wiki/de    # make wiki
+
 `parse_wiki` parses what WikiExtractor writes of a dump, a file at a time; `trees.load_trees` reads
 what it leaves.
 """
 
+import argparse
 import html
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -122,3 +126,18 @@ def parse_wiki(path: str | Path, model: str | Path, language: str, out: str | Pa
             raise TextError(f"{file} has no sentence; leave it out of {path}.")
         os.replace(beside, target)
     return made
+
+
+def main(argv: Sequence[str] | None = None) -> str | None:
+    """`parse_wiki` by the command line; what is wrong is returned as a sentence."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    for name in ("folder", "model", "language", "out"):
+        parser.add_argument(name)
+    try:
+        parse_wiki(*vars(parser.parse_args(argv)).values())
+    except (FileNotFoundError, TextError) as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

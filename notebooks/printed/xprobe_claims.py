@@ -178,12 +178,16 @@ class PrintedTables(Paper):
         table = table.merge(own, on=["task", "language", "encoder"], how="left")
         return table.merge(self.by_setting[["task", "language", "guess"]], on=["task", "language"])
 
-    def gains_beside(self, baseline: str = "bag", by: Sequence[str] = ("task",)) -> pd.DataFrame:
+    def gains_beside(
+        self, baseline: str = "bag", by: Sequence[str] = ("task",), encoders: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """Mean printed gain over English and that of a baseline, by language; French of both maps.
 
         A row per ``by`` and language: ``paper``, ``baseline`` and their difference ``matched``.
+        ``encoders``: of these, or of all.
         """
         table = self.beside.dropna(subset=[baseline])
+        table = table[table["encoder"].isin(list(encoders or self.encoders))]
         table = table.assign(language=table["language"].str.removesuffix("-UN"))
         keys = [*by, "language"]
         means = table.groupby(keys, sort=False)[["accuracy", baseline]].mean()
@@ -192,14 +196,16 @@ class PrintedTables(Paper):
         gains = gains.set_axis(["paper", "baseline"], axis=1).reset_index()
         return gains.assign(matched=gains["paper"] - gains["baseline"])
 
-    def followed(self, groups: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    def followed(
+        self, groups: Mapping[str, Sequence[str]], encoders: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """How printed gains follow a bag's over tasks and languages: Pearson's r per group.
 
         The interval is a bootstrap over the languages, common to all tasks (`correlation`).
         """
         rows = []
         for name, tasks in groups.items():
-            own = self.gains_beside()
+            own = self.gains_beside(encoders=encoders)
             own = own[own["task"].isin(list(tasks))]
             found = statistics.correlation(own, "paper", "baseline", languages=("language",))
             same = (np.sign(own["paper"]) == np.sign(own["baseline"])).sum()

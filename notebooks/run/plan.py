@@ -7,15 +7,14 @@ need, under the profile's parameters. `finetune_all` and `grid` are replaced by 
 what they are given. A run that several notebooks ask for is counted once, where it comes first; one
 that was computed before is counted, too.
 
-Exact are runs, checkpoints, examples learnt, and the predictions asked at least (no checkpoint is
-in a run's windows) and at most (all are). Estimated are
+Exact are runs, checkpoints, examples learnt, and the predictions asked at most (every checkpoint is
+in a run's windows). Hours are estimated: by the tokens of `SAMPLE` examples of each set, with the
+model's tokenizer or, where it is not here, by `CHARACTERS`; by two operations for each token and
+weight of the layers, and those of attention, where a step takes three times as many as asking
+(xTune six); and by ``--rate``, of the machine, in TFLOP/s. Embeddings, heads, the optimiser and
+padding are left out.
 
-* tokens: by `SAMPLE` examples of each set, padded in batches, with the model's tokenizer; where it
-  is not here, by `CHARACTERS`;
-* operations: two for each token and weight of the layers, and those of attention; a step takes
-  three times as many as asking (xTune six). Embeddings, heads, the optimiser and tokenising are
-  left out;
-* hours: operations by ``--rate``, of the machine, in TFLOP/s.
+X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here.
 
 A data set that is not here has the size that it is published with (`SIZES`), and the text of its
 shipped part, repeated. A model that is not here is as large as its makers say (`PRINTED_SIZES`).
@@ -26,8 +25,9 @@ import ast
 import contextlib
 import inspect
 import sys
+import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial, reduce
 from pathlib import Path
 from textwrap import dedent
@@ -36,12 +36,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 
 from notebooks.run import profiles
 from xlx.experiment import grids
+from xlx.measures.sentence_tasks import PROBING_TASKS
 from xlx.results import paths
+from xlx.results.executors import one_thread
 from xlx.subjects import finetuning, identity, loading, predicting
-from xlx.subjects.jobs import Job, Recipe
+from xlx.subjects.jobs import Job
 from xlx.subjects.states import tokenise
 from xlx.text import labelled, parallel, questions
 from xlx.text.examples import Rows
@@ -66,6 +69,8 @@ TUNING = (
     *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-qa", "mixing-4-controls"),
     "mixing-6-pairs",
 )
+#: The one that trains encoders from nothing.
+MAPPING = "xprobe-3-mapping"
 #: Examples of a set whose tokens are counted; TFLOP/s of a card of 2020 in TF32.
 SAMPLE, RATE = 512, 15
 
@@ -143,40 +148,17 @@ def instead(changes: Mapping[Callable, Callable]) -> Iterator[None]:
         put({id(other): old for old, other in changes.items()})
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A set that a run is asked: how many examples, the tokens of one, how often."""
-
-    n: int
-    tokens: float
-    least: int
-    most: int
-
-
-@dataclass(frozen=True)
-class Fine:
-    """A fine-tuning; or with no ``examples`` what a fine-tuned model is asked."""
-
-    notebook: str
-    model: str
-    recipe: Recipe
-    asked: tuple[Asked, ...]
-    examples: int = 0  #: to learn from; of questions their windows
-    tokens: float = 0.0  #: of one of these, padded
-    weights: bool = False  #: whether its last weights are kept
-
-    @property
-    def checkpoints(self) -> int:
-        """After how many steps it is asked."""
-        return len(self.recipe.checkpoint_steps(self.examples)) if self.examples else 0
-
-
 @dataclass
 class Declared:
-    """What notebooks declare: ``runs``, and a sentence for each thing that is not here."""
+    """What notebooks declare: ``runs``, and a sentence for each thing that is not here.
+
+    A run is a row of numbers: ``steps`` and ``checkpoints``, of what is only asked 0; examples
+    ``learnt`` (of questions their windows) and ``asked`` at most; ``read``: tokens of all passes,
+    and of one input.
+    """
 
     notebook: str = ""
-    runs: list[Fine] = field(default_factory=list)
+    runs: list[dict[str, Any]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     _known: set[tuple] = field(default_factory=set)
     _counted: dict[tuple, tuple[Rows, np.ndarray]] = field(default_factory=dict)
@@ -219,19 +201,13 @@ class Declared:
         """Note the jobs, and the cells that they are asked; there are no grids."""
         if first is None:
             return self._finetune_all(jobs)
-        second = first if second is None else second
-        sides = [[_sides(x) for x in sets.values()] for sets in (first, second)]
-        rows = sides[0] if len(sides[0][0]) == 2 else [("",)]  # of single texts one row of cells
-        cells = {(a[0], b[-1]) for a in rows for b in sides[1]}
-        n = len(next(iter(first.values())))
+        cells = grids._cells(first, first if second is None else second)[0]
         for job in jobs:
             learnt = _learnt(job)
-            new = sum(self._new("cell", *learnt, *cell) for cell in cells)
+            new = [x for name, x in cells.items() if self._new("cell", *learnt, name)]
             if new and ("weights", *learnt) not in self._known:
                 self._add(job, weights=True)
-            tokens = float(np.mean([self._tokens(job, x)[1] for x in first.values()]))
-            asked = (Asked(new * n, tokens, 1, 1),)
-            self.runs.append(Fine(self.notebook, job.model, job.recipe, asked))
+            self._note(job, 0, [(x, 1) for x in new])
         return []
 
     def _loaded(self, load: Callable, *about: Any, **options: Any) -> Any:
@@ -246,34 +222,38 @@ class Declared:
             return found
 
     def _add(self, job: Job, weights: bool) -> None:
-        """Note a run, and a model that is not here."""
-        sparing, recipe, (examples, tokens) = job.sparing, job.recipe, self._rows(job)
+        """Note a run, a model that is not here, and whether the last weights are kept."""
         if said := self._away(job.model):
             self._lacks(said)
         if weights:
             self._known.add(("weights", *_learnt(job)))
-        steps, last = recipe.checkpoint_steps(examples), recipe.n_steps(examples)
+        sparing, recipe, (n, _) = job.sparing, job.recipe, self._inputs(job, job.train)
+        steps, last = recipe.checkpoint_steps(n), recipe.n_steps(n)
         often = sparing.every if sparing and sparing.every else np.inf
         whole = sum(sparing is None or step == last or step % often == 0 for step in steps)
         asked = []
         for name, part in job.evaluations.items():
-            least = len(steps) if sparing and name == sparing.decides else whole
-            near = sparing and sparing.windows and name in sparing.inside
-            most = len(steps) if near else least
-            asked.append(Asked(len(part), self._tokens(job, part)[1], least, most))
-        run = Fine(self.notebook, job.model, recipe, tuple(asked), examples, tokens, weights)
-        self.runs.append(run)
+            near = sparing and (
+                name == sparing.decides or (sparing.windows and name in sparing.inside)
+            )
+            asked.append((part, len(steps) if near else whole))
+        self._note(job, n, asked)
 
-    def _rows(self, job: Job) -> tuple[int, float]:
-        """Of a training set: examples, or windows of questions, and tokens of one, padded."""
-        found, size, n = self._tokens(job, job.train)[0], job.recipe.batch_size, len(job.train)
-        order = finetuning.epoch_order(found, size, job.recipe.length_pool, (0,))
-        batches = [found[order[i : i + size]] for i in range(0, len(order), size)]
-        padded = sum(x.max() * len(x) for x in batches) / len(found)
-        return round(n * len(found) / min(SAMPLE, n)), padded
+    def _note(self, job: Job, n: int, asked: Sequence[tuple[Rows, int]]) -> None:
+        """Note a row: n examples are learnt, and sets asked, each so often."""
+        recipe, passes = job.recipe, [*asked]
+        if n:
+            passes.append((job.train, recipe.epochs * (6 if recipe.algorithm == "xtune" else 3)))
+        sets = [(times, *self._inputs(job, rows)) for rows, times in passes]
+        self.runs.append({
+            "notebook": self.notebook, "model": job.model, "steps": recipe.n_steps(n),
+            "checkpoints": len(recipe.checkpoint_steps(n)) if n else 0,
+            "learnt": recipe.epochs * n, "asked": sum(len(x) * times for x, times in asked),
+            "read": [(times * inputs * tokens, tokens) for times, inputs, tokens in sets],
+        })  # fmt: skip
 
-    def _tokens(self, job: Job, rows: Rows) -> tuple[np.ndarray, float]:
-        """Tokens of each input made of some examples, and how many an example has in the mean."""
+    def _inputs(self, job: Job, rows: Rows) -> tuple[int, float]:
+        """How many inputs examples make (of questions windows), and tokens of one in the mean."""
         base, limit, stride = _base(job.model), job.recipe.max_length, job.recipe.stride
         key, n = (base, limit, stride, id(rows)), min(SAMPLE, len(rows))
         if key not in self._counted:  # which keeps the rows, and so their ids
@@ -281,7 +261,7 @@ class Declared:
             count = guessed_tokens if self._away(base) else partial(counted_tokens, base)
             self._counted[key] = rows, count(few, limit, stride)
         found = self._counted[key][1]
-        return found, float(found.sum() / n)
+        return round(len(rows) * len(found) / n), float(found.mean())
 
     def _new(self, *key: Any) -> bool:
         """Whether this was not noted before; notes it."""
@@ -295,17 +275,11 @@ class Declared:
             self.missing.append(sentence)
 
 
-def _sides(rows: Rows) -> tuple[int, ...]:
-    """A number for each part of what is asked, the same for the same text."""
-    reads = isinstance(rows, Questions)
-    parts = (rows.contexts, rows.questions) if reads else (rows.first, rows.second)
-    return tuple(hash(part) for part in parts if part is not None)
-
-
 def _key(rows: Rows) -> int:
     """A number that is the same for the same examples."""
-    gold = rows.answers if isinstance(rows, Questions) else rows.labels.tobytes()
-    return hash((*_sides(rows), gold))
+    if isinstance(rows, Questions):
+        return hash((rows.contexts, rows.questions, rows.answers))
+    return hash((rows.first, rows.second, rows.labels.tobytes()))
 
 
 def _learnt(job: Job) -> tuple:
@@ -378,23 +352,16 @@ def guessed_tokens(rows: Rows, limit: int | None, stride: int) -> np.ndarray:
 
 
 class Size(NamedTuple):
-    """Of a Transformer: its layers, and the rows of its table of subwords."""
+    """Of a Transformer's layers: how many, and their widths."""
 
     layers: int
     width: int
-    heads: int
     inner: int
-    vocabulary: int
 
     @property
     def weights(self) -> int:
         """Of one layer."""
         return 4 * self.width**2 + 2 * self.width * self.inner
-
-    @property
-    def n_bytes(self) -> int:
-        """Of all weights, in float32."""
-        return 4 * (self.layers * self.weights + self.vocabulary * self.width)
 
     def operations(self, tokens: float, length: float) -> float:
         """Of a forward pass over so many tokens, in inputs of this length."""
@@ -403,11 +370,11 @@ class Size(NamedTuple):
 
 #: Of models on the hub, as their makers print them.
 PRINTED_SIZES = {
-    "google-bert/bert-base-multilingual-cased": Size(12, 768, 12, 3072, 119_547),
-    "FacebookAI/xlm-mlm-tlm-xnli15-1024": Size(12, 1024, 8, 4096, 95_000),
-    "FacebookAI/xlm-roberta-base": Size(12, 768, 12, 3072, 250_002),
-    "microsoft/infoxlm-base": Size(12, 768, 12, 3072, 250_002),
-    "FacebookAI/xlm-roberta-large": Size(24, 1024, 16, 4096, 250_002),
+    "google-bert/bert-base-multilingual-cased": Size(12, 768, 3072),
+    "FacebookAI/xlm-mlm-tlm-xnli15-1024": Size(12, 1024, 4096),
+    "FacebookAI/xlm-roberta-base": Size(12, 768, 3072),
+    "microsoft/infoxlm-base": Size(12, 768, 3072),
+    "FacebookAI/xlm-roberta-large": Size(24, 1024, 4096),
 }
 
 
@@ -442,38 +409,73 @@ def size_of(model: str) -> Size:
             raise identity.ModelNotFoundError(said)
         return PRINTED_SIZES[base]
     config = loading.configuration(_base(model)).get_text_config()
-    width, inner = config.hidden_size, getattr(config, "intermediate_size", None)
-    heads, rows = config.num_attention_heads, config.vocab_size
-    return Size(config.num_hidden_layers, width, heads, inner or 4 * width, rows)
+    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    return Size(config.num_hidden_layers, config.hidden_size, inner)
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def table(runs: Sequence[Fine], rate: float = RATE) -> pd.DataFrame:
+def table(runs: Sequence[Mapping[str, Any]], rate: float = RATE) -> pd.DataFrame:
     """One row per notebook and model, and their sum. ``rate``: in TFLOP/s.
 
-    ``runs``, ``checkpoints``; millions of examples ``learnt``, and ``asked`` at least and at
-    ``most``; ``hours``, and ``most hours`` if all windows are hit; GB of last weights on disk.
+    ``runs``, ``checkpoints``; millions of examples ``learnt``, and ``asked`` at most; ``hours``.
     """
-    rows = []
-    for run in runs:
-        size, passes = size_of(run.model), 6 if run.recipe.algorithm == "xtune" else 3
-        learnt = run.recipe.epochs * run.examples
-        row = {
-            "notebook": run.notebook, "model": identity.title(run.model),
-            "runs": int(run.examples > 0), "checkpoints": run.checkpoints, "learnt": learnt / 1e6,
-        }  # fmt: skip
-        step = passes * size.operations(learnt * run.tokens, run.tokens)
-        for often, asked, hours in (("least", "asked", "hours"), ("most", "most", "most hours")):
-            sets = [(x.n * getattr(x, often), x.tokens) for x in run.asked]
-            operations = step + sum(size.operations(n * tokens, tokens) for n, tokens in sets)
-            row[asked] = sum(n for n, _ in sets) / 1e6
-            row[hours] = operations / (1e12 * rate) / 3600
-        rows.append({**row, "weights": run.weights * size.n_bytes / 1e9})
-    found = pd.DataFrame(rows).groupby(["notebook", "model"], sort=False).sum()
+    found = pd.DataFrame(runs)
+    found["model"] = found["model"].map(identity.title)
+    found.insert(2, "runs", (found["steps"] > 0).astype(int))
+    found[["learnt", "asked"]] /= 1e6
+    found["hours"] = [
+        sum(size_of(run["model"]).operations(*of) for of in run["read"]) / (3.6e15 * rate)
+        for run in runs
+    ]
+    found = found.groupby(["notebook", "model"], sort=False).sum().drop(columns=["steps", "read"])
     found.loc[("all", ""), :] = found.sum()
     return found.astype({"runs": int, "checkpoints": int})
+
+
+def mapped_encoders(values: Mapping[str, Any]) -> pd.DataFrame:
+    """One row per encoder of `MAPPING`, and their sum.
+
+    ``trained`` (English, by each text, by noise), millions of ``lines`` in all epochs, ``hours`` if
+    training ends as early as it can (three epochs), and ``most hours``, by a step here; GB of
+    ``weights`` on disk, and of ``vectors`` of a text in memory; ``probes`` with control tasks.
+    """
+    from xprobe import encoders
+    from xprobe_3_mapping import MappingStudy
+
+    notebook = profiles.read_notebook(profiles.notebook_path(MAPPING))
+    own = {x: y.value for x, y in profiles.parameters(notebook, MAPPING).items()} | values
+    study = MappingStudy(**{x.name: own[x.name] for x in fields(MappingStudy) if x.name in own})
+    n, few = own["batch_size"], labelled.load_labelled("NLI", "en", "train", source="xnli-dev")
+    pairs = SIZES.get(f"{own['nli_train']} train") or len(study.learnt)
+    maps = len(study.settings) + len(own["noise"])
+    probed = 2 * (1 + len(study.settings)) + len(study.codes) + 2  # without control: two corpora
+    shape = n, round(np.mean([len(x.split()) for x in few.first])), study.size.words
+    rows = {}
+    for name in study.encoders:
+        net = encoders.encoder(name, study.size, 0).to(loading.device_of(None))
+        seconds = min(timeit.repeat(partial(_stepped, net, shape), number=1, repeat=3))
+        epochs = np.array([own["epochs"], own["map_epochs"]])
+        lines = epochs * [2 * pairs, own["n_parallel"] * maps]
+        hours = lines / n * seconds / 3600
+        rows[name] = {
+            "trained": 1 + maps, "lines": lines.sum() / 1e6,
+            "hours": (hours * np.minimum(1, 3 / epochs)).sum(), "most hours": hours.sum(),
+            "weights": 4e-9 * (1 + maps) * sum(x.numel() for x in net.parameters()),
+            "vectors": 4e-9 * own["n_parallel"] * net.width, "probes": len(PROBING_TASKS) * probed,
+        }  # fmt: skip
+    found = pd.DataFrame(rows)
+    return found.assign(all=found.sum(axis=1)).T
+
+
+@one_thread()
+def _stepped(net: torch.nn.Module, shape: tuple[int, int, int]) -> float:
+    """Forwards and backwards through an encoder, with a batch of words that are zeros."""
+    first = next(net.parameters())
+    lengths = torch.full(shape[:1], shape[1], device=first.device)
+    net(torch.zeros(shape, device=first.device), lengths).sum().backward()
+    return first.grad.sum().item()  # a GPU is done only now
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -487,16 +489,21 @@ def main(argv: list[str] | None = None) -> int:
     found = Declared()
     try:
         chosen = profiles.read_profile(options.profile)["notebooks"] or TUNING
-        for stem in options.notebooks or [x for x in TUNING if x in chosen]:
+        for stem in options.notebooks or [x for x in (*TUNING, MAPPING) if x in chosen]:
+            values = profiles.values_for(stem, options.profile)
             with contextlib.chdir(paths.NOTEBOOKS):
-                found.read(stem, profiles.values_for(stem, options.profile))
-        rows = table(found.runs, options.rate) if found.runs else pd.DataFrame()
-        print(rows.to_string(float_format="{:,.2f}".format))
+                if stem == MAPPING:
+                    print(mapped_encoders(values).to_string(float_format="{:,.2f}".format))
+                    print("lines: millions; weights, vectors: GB; hours: by a step of each here")
+                else:
+                    found.read(stem, values)
+        if found.runs:
+            print(table(found.runs, options.rate).to_string(float_format="{:,.2f}".format))
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
     rate = f"hours: at {options.rate:g} TFLOP/s"
-    print(f"learnt, asked, most: millions of examples; weights: GB; {rate}")
+    print(f"learnt, asked at most: millions of examples; {rate}")
     for sentence in found.missing:
         print(f"missing: {sentence}")
     return int(bool(found.missing))

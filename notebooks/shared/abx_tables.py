@@ -9,7 +9,15 @@ from scipy import stats
 
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, averaged_scores
-from xlx.experiment.scoring import BAG, LENGTH_ALONE, BagOfSubwords, Length, subject_scores
+from xlx.experiment.scoring import (
+    BAG,
+    LENGTH_ALONE,
+    BagOfSubwords,
+    Length,
+    Subject,
+    as_subject,
+    subject_scores,
+)
 from xlx.measures import statistics
 from xlx.results import paths
 from xlx.subjects import identity, loading, states
@@ -20,6 +28,37 @@ from xlx.text.parallel import ParallelCorpus
 #: What is drawn.
 DRAWN = ("LD", "MD", MATCHED)
 PAIR = ["language_1", "language_2"]
+
+
+def pair_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean of both directions: one row per task, layer (checkpoint ...) and unordered pair."""
+    return _mean_over(table, "x_language")
+
+
+def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
+    """Mean over layers (section 4.1), that of the embeddings (0) among them if it counts.
+
+    The paper does not say whether it does. ValueError if no layer is left.
+    """
+    kept = table if embedding_layer else table[table["layer"] > 0]
+    if kept.empty and len(table):
+        raise ValueError("there is no layer but that of the embeddings: let it count")
+    return _mean_over(kept, "layer")
+
+
+def _mean_over(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    by = [name for name in table.columns if name not in (*columns, "score", "n_triplets")]
+    mean = table.groupby(by, sort=False, observed=True).agg(
+        score=("score", "mean"), n_triplets=("n_triplets", "sum")
+    )
+    return mean.reset_index()
+
+
+def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of subjects as one, with ``model`` in front."""
+    labels = [as_subject(subject).label[0] for subject in subjects]
+    whole = pd.concat(dict(zip(labels, tables, strict=True)), names=["model"])
+    return whole.reset_index("model").reset_index(drop=True)
 
 
 def scored_series(
@@ -228,7 +267,7 @@ def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:
     upper = upper if upper.score > 0 else less("LD", -2, middle)
     rows = {
         "LD: first layer above the middle": fall,
-        "LD: changes less above the middle (plateau)": fall - upper,
+        "LD: fall before the middle above change after it": fall - upper,
         "LD: last layer above the one before": less("LD", -1, -2),
     }
     for task in ("MD", MATCHED):

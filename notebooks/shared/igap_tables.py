@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-from shared.abx_tables import PAIR
+from shared.abx_tables import PAIR, pair_scores
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import Subject, kept, subject_scores, told
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
@@ -185,8 +185,8 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     source, target = (hits[x].where(~turned, hits[y]) for x, y in (PAIR, PAIR[::-1]))
     tables = [_distances(at_layer), hits.assign(source=source, target=target)]
     counted = abx.exact(bags, measures=[replace(named["cosine"], name="bag of subwords")]).table()
-    tables += both_directions(abx.pair_scores(found[found["task"] != "retrieval"]))
-    tables += both_directions(abx.pair_scores(counted))
+    tables += both_directions(pair_scores(found[found["task"] != "retrieval"]))
+    tables += both_directions(pair_scores(counted))
     columns = ["metric", "source", "target", "score"]
     table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
     table["score"] *= table["metric"].map(FROZEN_METRICS)

@@ -69,11 +69,10 @@ def rivals_of(poolings: Mapping[Name, str], text: ParallelCorpus, position: int)
     """
     rows = []
     for model, pooling in poolings.items():
-        counted = measure_rivals(model, text, pooling=pooling)
-        for language, of in zip(counted.languages, counted.either, strict=True):
+        for language, of in measure_rivals(model, text, pooling=pooling).items():
             rows += [
                 (model, language, layer, int(n[position]), float((n == 0).mean()))
-                for layer, n in enumerate(of)
+                for layer, n in enumerate(of["either"])
             ]
     return pd.DataFrame(rows, columns=["model", "language", "layer", "rivals", "mu"])
 

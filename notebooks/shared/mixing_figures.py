@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
+from shared.shown import framed_handle, scale_about
 from xlx.plots import panels, style
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import styled
@@ -58,7 +59,7 @@ def grid_maps(
             low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
             holds = low.le(100 * middle) & high.ge(100 * middle)
             table["value"] = table["value"].mask(holds, 100 * middle)
-        scale = panels.scale_about(table["value"], 100 * middle, 10)
+        scale = scale_about(table["value"], 100 * middle, 10)
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     on = heatmap(
         table.assign(written=written), row="first", column="second", value="value", panel="model",
@@ -71,7 +72,7 @@ def grid_maps(
     for axes in on.axes.values():
         small = style.SMALL if room / columns > _WHOLE + 0.02 else style.TINY
         axes.tick_params(axis="x", labelsize=small)
-    return on.done(second, first, handles=[panels.framed_handle("within a language")])
+    return on.done(second, first, handles=[framed_handle("within a language")])
 
 
 @styled

@@ -291,8 +291,9 @@ def bag_of_subwords(
     both parts have it, the first part alone, or the second alone (scaled to unit length); and what
     share of each part's distinct subwords the other has. The strength of the ridge penalty is the
     best of `STRENGTHS` by the accuracy in five folds of the training set, which keep pairs with the
-    same first text together. ``seed`` is that of the solver. TextError for sets that are not
-    parallel.
+    same first text together. ``seed`` is that of the solver. Its log probabilities stand as
+    ``logits``, so that AUC and thresholds by cell can be asked of it, too. TextError for sets that
+    are not parallel.
     """
     aligned(sets)
     tokenizer = loading.tokenizer(name)
@@ -312,8 +313,12 @@ def bag_of_subwords(
         cv=GroupKFold(min(FOLDS, len(np.unique(groups)))),
     ).fit(learnt[:, seen], train.labels, groups=groups)
     cells = [[crossed(first, second) for second in sets.values()] for first in sets.values()]
-    said = [[fitted.predict(_features(cell, bags, size)[:, seen]) for cell in row] for row in cells]
-    return baseline_grid("bag of subwords", sets, np.array(said, dtype=np.int16))
+    logits = np.array([
+        [fitted.predict_log_proba(_features(cell, bags, size)[:, seen]) for cell in row]
+        for row in cells
+    ])  # fmt: skip
+    said = fitted.classes_[logits.argmax(axis=-1)].astype(np.int16)
+    return replace(baseline_grid("bag of subwords", sets, said), logits=logits)
 
 
 def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) -> sparse.csr_matrix:

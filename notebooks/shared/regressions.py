@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.regression.linear_model import OLS, RegressionResults
-from statsmodels.stats.diagnostic import het_breuschpagan
-from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from xlx.measures.statistics import LEVEL, ROUNDING, language_codes, numbers
@@ -21,18 +19,13 @@ class Regression:
 
     ``table``: one row per ``term`` ("intercept", then the predictors) and kind of ``errors``
     (`regression`): ``coefficient``, ``error`` (standard error), ``df`` (of the t distribution
-    behind ``low``, ``high`` and the two-sided ``p_value``), ``vif`` (variance inflation factor, NaN
-    for the intercept). ``breusch_pagan_p``: of the test that the errors vary equally (studentised,
-    Koenker 1981); small: do not trust "classical". ``repaired``: kinds of errors that were made
-    larger for a negative eigenvalue.
+    behind ``low``, ``high`` and the two-sided ``p_value``).
     """
 
     table: pd.DataFrame
     r_squared: float
     adjusted_r_squared: float
     n: int
-    breusch_pagan_p: float
-    repaired: tuple[str, ...]
 
 
 def regression(
@@ -76,10 +69,8 @@ def regression(
     fit = least_squares(table, outcome, predictors, effects)
     kept = slice(1 if effects else 0, 1 + len(predictors))
     coefficient = fit.params[kept]
-    inflation = [variance_inflation_factor(fit.model.exog, 1 + i) for i in range(len(predictors))]
     rows = []
-    views = _covariances(fit, table, clusters, kept)
-    for kind, (covariance, df, _) in views.items():
+    for kind, (covariance, df) in _covariances(fit, table, clusters, kept).items():
         error = np.sqrt(np.diag(covariance))
         width = stats.t.ppf((1 + LEVEL) / 2, df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,13 +78,12 @@ def regression(
         view = {
             "term": ["intercept", *predictors][kept], "coefficient": coefficient, "errors": kind,
             "error": error, "df": df, "low": coefficient - width,
-            "high": coefficient + width, "p_value": p_value, "vif": [np.nan, *inflation][kept],
+            "high": coefficient + width, "p_value": p_value,
         }  # fmt: skip
         rows.append(pd.DataFrame(view))
     return Regression(
         pd.concat(rows, ignore_index=True), float(fit.rsquared), float(fit.rsquared_adj),
-        int(fit.nobs), float(het_breuschpagan(fit.resid, fit.model.exog)[1]),
-        tuple(kind for kind, (*_, repaired) in views.items() if repaired),
+        int(fit.nobs),
     )  # fmt: skip
 
 
@@ -130,14 +120,14 @@ def least_squares(
 
 def _covariances(
     fit: RegressionResults, table: pd.DataFrame, clusters: Sequence[str], kept: slice = slice(None)
-) -> dict[str, tuple[np.ndarray, int, bool]]:
-    """Kind of error → covariance of the coefficients that are kept, its df, is it repaired."""
+) -> dict[str, tuple[np.ndarray, int]]:
+    """Kind of error → covariance of the coefficients that are kept, and its df."""
     df = int(fit.df_resid)
     robust = fit.cov_HC3
     if fit.get_influence().hat_matrix_diag.max() > 1 - ROUNDING:  # HC3 divides by 1 - leverage
         robust = np.full_like(robust, np.nan)
     views = {
-        kind: (covariance[kept, kept], df, False)
+        kind: (covariance[kept, kept], df)
         for kind, covariance in (("classical", fit.cov_params()), ("robust", robust))
     }
     if not clusters:
@@ -148,9 +138,8 @@ def _covariances(
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
     both, first, second = (part[kept, kept] for part in cov_cluster_2groups(fit, codes))
-    views["clustered"] = _positive(both, first + second, min(sizes) - 1)
-    dyadic = (part[kept, kept] for part in _dyadic(fit, codes))
-    views["dyadic"] = _positive(*dyadic, n_names - 1)
+    views["clustered"] = _positive(both, first + second), min(sizes) - 1
+    views["dyadic"] = _positive(*(part[kept, kept] for part in _dyadic(fit, codes))), n_names - 1
     return views
 
 
@@ -177,13 +166,10 @@ def _dyadic(fit: RegressionResults, codes: np.ndarray) -> tuple[np.ndarray, np.n
     return names - bread @ by_pair.T @ by_pair @ bread, names
 
 
-def _positive(
-    covariance: np.ndarray, undiminished: np.ndarray, df: int
-) -> tuple[np.ndarray, int, bool]:
+def _positive(covariance: np.ndarray, undiminished: np.ndarray) -> np.ndarray:
     """A difference of matrices, or without what is subtracted if it has a negative eigenvalue."""
     values = np.linalg.eigvalsh(covariance)
-    repaired = bool(values.min() < -ROUNDING * np.abs(values).max())
-    return undiminished if repaired else covariance, df, repaired
+    return undiminished if values.min() < -ROUNDING * np.abs(values).max() else covariance
 
 
 def fitted_line(
@@ -197,7 +183,7 @@ def fitted_line(
     fit = least_squares(table, y, [x])
     kinds = _covariances(fit, table, clusters)
     checks.one_of(errors, kinds, "kind of error")
-    covariance, df, _ = kinds[errors]
+    covariance, df = kinds[errors]
     grid = np.linspace(*np.quantile(fit.model.exog[:, 1], [0, 1]), 100)
     points = np.column_stack([np.ones(len(grid)), grid])
     mean = points @ fit.params

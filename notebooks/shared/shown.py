@@ -1,4 +1,4 @@
-"""How notebooks show numbers."""
+"""How notebooks show numbers, and what several of their figures have."""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
+from matplotlib.colors import CenteredNorm, Normalize
+from matplotlib.patches import Patch
 
 
 def with_interval(table: pd.DataFrame, value: str, form: str = ".2f") -> list[str]:
@@ -89,3 +91,13 @@ def sentences(
             else:
                 said += [sentence.format_map(row) for row in rows]
     return Markdown(" ".join(said))
+
+
+def framed_handle(label: str) -> Patch:
+    """The frame of a cell, for a legend."""
+    return Patch(facecolor="white", edgecolor="black", label=label)
+
+
+def scale_about(values: pd.Series, middle: float = 0, least: float = 0.1) -> Normalize:
+    """A scale about a middle that holds all values, never so narrow that noise looks vivid."""
+    return CenteredNorm(middle, max(least, (values - middle).abs().max()))

@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from xlx.plots.panels import framed_handle, number, order
+from shared.shown import framed_handle
+from xlx.plots.panels import number, order
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, handle, language_label, look, styled
 from xlx.plots.style import looks as looks_of

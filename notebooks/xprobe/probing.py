@@ -3,12 +3,14 @@
 What reads Transformers, or any function of sentences, is `xlx.experiment.sentence_probes`.
 """
 
+import itertools
 import zlib
-from collections import Counter
+from collections import Counter, UserDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from xlx.measures.sentence_tasks import (
 )
 from xlx.results import checks, paths, work
 from xlx.results.executors import one_thread
+from xlx.text import files
 from xlx.text.trees import Trees, load_trees
 from xprobe import encoders
 from xprobe.encoders import Recipe, Sentences
@@ -33,6 +36,12 @@ from xprobe.word_spaces import Lookup
 
 #: Units of the probe's hidden layer, and what they apply (Table 2).
 HIDDEN, ACTIVATION = 150, "sigmoid"
+#: Fields of `probes.Fitting` as the paper has them (section 5.3, Table 2): Adam with a fixed step,
+#: neither decay nor standardising. It does not say when training ends: as here, by validation.
+PAPERS_PROBE = {
+    "learning_rate": 1e-3, "batch_size": 10, "anneal": 1.0, "weight_decay": 0.0,
+    "standardise": False,
+}  # fmt: skip
 #: What names a cell of the tables: an encoder, how it came about, a language, a task.
 CELL_KEYS = ("encoder", "condition", "language", "task")
 
@@ -93,31 +102,46 @@ def alike(
     and language: ``task``, ``language``, ``usable`` (the largest size that the language could
     have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
     """
-    tasks: dict[str, list[ProbingTask]] = {language: [] for language in trees}
-    rows = []
+    usable = {
+        code: {x: own.largest for x, own in _candidates(trees, code, names, rules)}
+        for code in trees
+    }
+    sizes, draws, rows = {}, {}, []
     for name in names:
-        candidates: dict[str, Candidates] = {}
-        for code, own in trees.items():
-            with suppress(TooFewSentencesError):  # not even its classes are there
-                candidates[code] = Candidates.of(name, own, rules or Rules())
-        usable = {code: candidates[code].largest if code in candidates else 0 for code in trees}
-        able = [code for code, total in usable.items() if total >= max(least, 1)]
+        totals = {code: own.get(name, 0) for code, own in usable.items()}
+        able = [code for code, total in totals.items() if total >= max(least, 1)]
         if not able:
             raise TooFewSentencesError(
                 f"{name}: {max(least, 1)} sentences are needed, and no language has more than "
-                f"{max(usable.values())}; lower `least`, change the rules or add text"
+                f"{max(totals.values())}; lower `least`, change the rules or add text"
             )
-        sizes = sentence_tasks.sizes_of(min(most, *(usable[code] for code in able)), proportions)
-        draws = min(max_draws, max(1, -(-n_test // sizes[2])))
-        for code, total in usable.items():
-            n = draws if code in able else 0
-            drawn_tasks = [
-                sentence_tasks.drawn(name, candidates[code], sizes, seed + i) for i in range(n)
-            ]
-            tasks[code] += drawn_tasks
-            parts = [len(part) for task in drawn_tasks[:1] for part in task.parts().values()]
-            rows.append((name, code, total, *(parts or (0, 0, 0)), n))
+        fewest = min(most, *(totals[code] for code in able))
+        sizes[name] = sentence_tasks.sizes_of(fewest, proportions)
+        n = min(max_draws, max(1, -(-n_test // sizes[name][2])))
+        draws |= {(code, name): n for code in able}
+    tasks = {
+        code: [
+            sentence_tasks.drawn(name, own, sizes[name], seed + i)
+            for name, own in _candidates(trees, code, names, rules)
+            for i in range(draws.get((code, name), 0))
+        ]
+        for code in trees
+    }
+    for name, code in itertools.product(names, trees):
+        n, own = draws.get((code, name), 0), [task for task in tasks[code] if task.name == name]
+        parts = [len(part) for task in own[:1] for part in task.parts().values()]
+        rows.append((name, code, usable[code].get(name, 0), *(parts or (0, 0, 0)), n))
     return tasks, pd.DataFrame(rows, columns=["task", "language", "usable", *TASK_PARTS, "draws"])
+
+
+def _candidates(
+    trees: Mapping[str, Sequence[Trees]], language: str, names: Sequence[str], rules: Rules | None
+) -> Iterator[tuple[str, Candidates]]:
+    """What is usable for the tasks in a language, whose trees are let go behind the last one."""
+    pool = sentence_tasks.Pool.of(trees[language])
+    for name in names:
+        with suppress(TooFewSentencesError):  # not even its classes are there
+            yield name, Candidates.of(name, pool, rules or Rules())
 
 
 def probe(
@@ -247,11 +271,21 @@ def cell_means(table: pd.DataFrame) -> pd.DataFrame:
     return means.assign(low=low, high=high)
 
 
-def trees_of(languages: Sequence[str], folder: str | None = None) -> dict[str, list[Trees]]:
+class ParsedText(UserDict[str, Path]):
+    """By language the trees of a folder, read each time that they are asked for: millions of
+    sentences of several languages at once do not fit into memory."""
+
+    def __getitem__(self, code: str) -> list[Trees]:
+        return [load_trees(code, "own", path=self.data[code])]
+
+
+def trees_of(languages: Sequence[str], folder: str | None = None) -> Mapping[str, list[Trees]]:
     """By language the trees of a folder of one's own, or of the two treebanks that are shipped."""
     if folder:
-        own = paths.ROOT / folder
-        return {code: [load_trees(code, "own", path=own / code)] for code in languages}
+        own = ParsedText({code: paths.ROOT / folder / code for code in languages})
+        for path in own.data.values():
+            files.files_below(path, Path.is_file, "file", "`make wiki` parses text.")
+        return own
     return {code: [load_trees(code, source) for source in ("ud", "pud")] for code in languages}
 
 

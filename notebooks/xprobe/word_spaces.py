@@ -7,6 +7,7 @@ Ravishankar, Øvrelid and Velldal (2019, section 5.2) use the supervised VecMap 
 import hashlib
 import itertools
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ sys.path.append(str(paths.MODELS))  # the text that the family read: data/models
 from family import pretraining_text
 from xlx.results.ledger import Ask, Value
 from xlx.text.languages import base_code, lowered
+from xlx.text.parallel import CorpusWarning
 
 #: Raised by hand when parallel lines of the same files come out otherwise.
 LINES_VERSION = 1
@@ -122,7 +124,8 @@ class ParallelText:
     ``source`` is an aligned one of the pretraining text, or a folder of two files of as many lines
     that are named as those of Europarl: ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Of a
     file the first ``most`` lines are read. Pairs with an empty line or one of more than ``longest``
-    words are left out, and the first ``most`` others kept.
+    words are left out, and the first ``most`` others kept; fewer lines are told (CorpusWarning).
+    WordVectorsError for a folder without two such files.
     """
 
     language_a: str
@@ -134,6 +137,18 @@ class ParallelText:
     def __post_init__(self) -> None:
         if not Path(self.source).is_dir():
             checks.one_of(self.source, pretraining_text.ALIGNED_SOURCES, "folder or source")
+        elif not self._files:
+            raise WordVectorsError(
+                f"{self.source} has no two files that are named alike and end in "
+                f".{self.language_a} and .{self.language_b}: put them there"
+            )
+
+    @property
+    def _files(self) -> list[tuple[Path, Path]]:
+        """Two files of the folder, of as many lines, for each that there is."""
+        a, b = self.language_a, self.language_b
+        both = [(x, x.with_suffix(f".{b}")) for x in sorted(Path(self.source).glob(f"*.{a}"))]
+        return [pair for pair in both if pair[1].is_file()]
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -156,25 +171,27 @@ class ParallelText:
         WordVectorsError for none, for files that are not UTF-8 or of which one has more lines.
         """
         a, b, longest = self.language_a, self.language_b, self.longest
-        pairs = ((tokenize(x, a), tokenize(y, b)) for x, y in self._pairs() if x and y)
+        there = self._pairs()
+        pairs = ((tokenize(x, a), tokenize(y, b)) for x, y in there if x and y)
         short = [pair for pair in pairs if longest is None or max(map(len, pair)) <= longest]
         if not short:
             raise WordVectorsError(
                 f"no line of {a} is translated into {b} in {self.source} (of {longest} words at "
-                f"most): a folder has two files that are named alike and end in .{a} and .{b}"
+                "most): take other text or longer lines"
             )
+        if self.most is not None and len(there) < self.most:
+            said = f"{self.most:,} lines are asked for, and {len(there):,} are there"
+            warnings.warn(f"{self.source}, {a} and {b}: {said}; all are read", CorpusWarning, 2)
         one, other = zip(*short[: self.most], strict=True)
         return list(one), list(other)
 
     def _pairs(self) -> list[tuple[str, str]]:
-        a, b = self.language_a, self.language_b
         if not Path(self.source).is_dir():
-            one, other = (shipped_text()[self.source].get(code, {}) for code in (a, b))
+            languages = self.language_a, self.language_b
+            one, other = (shipped_text()[self.source].get(code, {}) for code in languages)
             return [(one[name], other[name]) for name in one if name in other]
         pairs: list[tuple[str, str]] = []
-        for file in sorted(Path(self.source).glob(f"*.{a}")):
-            if not (other := file.with_suffix(f".{b}")).is_file():
-                continue
+        for file, other in self._files:
             # a carriage return may stand within a line
             with (file.open(encoding="utf-8", newline="\n") as x,
                   other.open(encoding="utf-8", newline="\n") as y):  # fmt: skip

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shared.abx_tables import pair_scores
 from xlx.experiment import abx_scores, averages, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
-from xlx.measures import abx, statistics
+from xlx.measures import statistics
 from xlx.text.parallel import ParallelCorpus
 
 GROUPS = ["p", "p", "q", "q", "q", "r", "r", "r", "s", "p"]
@@ -27,7 +28,7 @@ def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
 
 
 def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
-    table = abx.pair_scores(ends[1].scores.table())
+    table = pair_scores(ends[1].scores.table())
     of_each = pd.concat(table.assign(language=table[end]) for end in ("language_1", "language_2"))
     for by, options, expected in (
         ([], {}, table),
@@ -122,7 +123,6 @@ def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
         ("LD", {"weighting": "odd"}, "no weighting 'odd': choose pairs, branches, scripts"),
         ("retrieval", {"by": ["language"]}, "not kept by languages: there are those of LD, MD"),
         ("LD", {"over": "sentences", "by": ["language"]}, "there are those of no task"),
-        ("LD", {"layers": [9]}, "no layer 9"),
     ],
 )
 def test_averages_that_there_are_not_are_named(

@@ -33,18 +33,17 @@ def declared(name: str, profile: str) -> plan.Declared:
 
 def test_what_is_not_here_is_named_and_counted_as_published(bare: None) -> None:
     found = declared("igap-3-models", "paper-small")
-    assert [run.model for run in found.runs] == [f"{XLMR}@untrained", XLMR]
+    assert [run["model"] for run in found.runs] == [f"{XLMR}@untrained", XLMR]
     data, model = found.missing
     assert data.startswith("There is no folder cache/xnli. Get xnli from github.com/")
     assert model.startswith(f"{XLMR} is not in the hub's cache")
     table = plan.table(found.runs, rate=15)
-    every, own, languages, n, n_test = math.ceil(40 * 78 / 10), 1, 5, 2490, 5010
+    every, languages, n, n_test = math.ceil(40 * 78 / 10), 5, 2490, 5010
     whole = table.loc[("all", "")]
     assert (whole["runs"], whole["checkpoints"]) == (2, 2 * every)
     assert whole["learnt"] == pytest.approx(2 * 40 * n / 1e6)
-    tests = languages * n_test
-    least, most = every * n + (languages - own) * n + tests, every * languages * n + tests
-    assert whole[["asked", "most"]].tolist() == pytest.approx([2 * least / 1e6, 2 * most / 1e6])
+    most = every * languages * n + languages * n_test
+    assert whole["asked"] == pytest.approx(2 * most / 1e6)
     faster = plan.table(found.runs, rate=30)
     assert (faster["hours"] * 2).tolist() == pytest.approx(table["hours"].tolist())
 
@@ -53,7 +52,7 @@ def test_the_small_profile_takes_some_five_hours(bare: None) -> None:
     """At the rate that a card of 2020 has in TF32, 15 TFLOP/s."""
     for name in profiles.read_profile("paper-small")["notebooks"]:
         hours = plan.table(declared(name, "paper-small").runs, rate=15)
-        assert 0 < hours.loc[("all", ""), "hours"] <= hours.loc[("all", ""), "most hours"] < 5
+        assert 0 < hours.loc[("all", ""), "hours"] < 5
 
 
 def test_a_run_that_two_notebooks_ask_for_is_counted_once(bare: None) -> None:
@@ -61,7 +60,7 @@ def test_a_run_that_two_notebooks_ask_for_is_counted_once(bare: None) -> None:
     found, values = plan.Declared(), {"seeds": [1], "languages": languages}
     for sources in (["en"], ["en", "de"]):
         found.read("igap-4-directions", values | {"sources": sources, "memory": []})
-    assert [run.examples for run in found.runs] == [2490, 2490]
+    assert [run["steps"] > 0 for run in found.runs] == [True, True]
 
 
 def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,12 +73,21 @@ def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixt
     assert "did you mean 'igap-3-models'" in capsys.readouterr().err
 
 
+def test_encoders_of_x_probe_are_counted_by_their_sizes(bare: None) -> None:
+    values = profiles.values_for(plan.MAPPING, "paper")
+    small = {"sizes": {"words": 8, "hidden": 4, "layers": 1}, "encoders": ["rnn-max"]}
+    row = plan.mapped_encoders(values | small).loc["all"]
+    n, pairs = 6 * 2_000_000, 392_702  # English to itself, three by one text and French by two
+    assert (row["trained"], row["lines"]) == pytest.approx((7, 20 * (2 * pairs + n) / 1e6))
+    assert row[["weights", "vectors"]].tolist() == pytest.approx([4e-9 * 7 * 448, 0.064])
+    assert (row["probes"], row["most hours"] / row["hours"]) == pytest.approx((9 * 21, 20 / 3))
+
+
 def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:
     folder = tiny.save(tmp_path / "tiny", layers=3)
     size, model = plan.size_of(str(folder)), AutoModel.from_pretrained(folder)
     matrices = sum(x.numel() for x in model.encoder.parameters() if x.dim() > 1)
     assert size.layers * size.weights == matrices
-    assert size.vocabulary == model.get_input_embeddings().weight.shape[0]
     n, length = 7, 5
     attention = 2 * 2 * n * length * size.width * 3
     assert size.operations(n, length) == 2 * n * matrices + attention

@@ -10,7 +10,7 @@ import pytest
 import igap_2_ranking
 import igap_3_models
 import igap_4_directions
-from shared import igap_tables, ranking
+from shared import courses, igap_tables, ranking
 from shared.claims import UNTOLD, crossed
 from tests.igap.test_transfers import made, made_run, task
 from xlx.experiment.transfers import Transfers, TransferTask
@@ -156,10 +156,10 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     cells = product(shift, range(5), ("de", "fr"))
     rows = [(model, steps[i], code, lost[i] + shift[model]) for model, i, code in cells]
     gaps = pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
-    columns = {"MD": np.tile(-lost, 2), igap_3_models.SCHEDULE: np.tile(steps, 2)}
-    table = igap_3_models.course_correlations(gaps, pd.DataFrame(columns, index), 2000, 1)
+    columns = {"MD": np.tile(-lost, 2), courses.SCHEDULE: np.tile(steps, 2)}
+    table = courses.course_correlations(gaps, pd.DataFrame(columns, index), 2000, 1)
     assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
-    assert table.loc[igap_3_models.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
+    assert table.loc[courses.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
     assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
     others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
     table = igap_3_models.steady_correlations(gaps, others, pd.DataFrame(columns, index), 50, 1)

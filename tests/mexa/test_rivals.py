@@ -46,14 +46,13 @@ def test_hits_are_sentences_without_rivals_and_ties_are_rivals() -> None:
 def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None:
     states = _states(3)
     counted = mexa.count_rivals(states["de"], states["en"])
-    whole = mexa.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
     drawn = [
         mexa.scores({x: states[x][:, list(some)] for x in ("en", "de")}, "en").mu[:, 0]
         for some in combinations(range(7), n)
         if n > 1
     ]
     expected = np.mean(drawn, axis=0) if drawn else np.ones(2)
-    assert mexa.spared(whole.either, 7, n).mean(axis=-1)[0] == pytest.approx(expected)
+    assert mexa.spared(counted["either"], 7, n).mean(axis=-1) == pytest.approx(expected)
 
 
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
@@ -71,8 +70,8 @@ def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
         codes = list(covered.scores.languages)
         np.testing.assert_allclose(mu.loc[codes], covered.scores.mu.T, atol=1e-7)
         counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
-        spared = mexa.spared(counted.either, 12, 12)
-        assert np.array_equal(spared.mean(axis=-1), covered.scores.mu.T)
+        spared = [mexa.spared(of["either"], 12, 12).mean(axis=-1) for of in counted.values()]
+        assert np.array_equal(spared, covered.scores.mu.T)
 
 
 def test_drawn_subsets_have_the_exact_score() -> None:
@@ -80,13 +79,12 @@ def test_drawn_subsets_have_the_exact_score() -> None:
     shared = rng.normal(size=(1, n_all, 6))
     states = {code: shared + rng.normal(size=shared.shape) for code in ("en", "de")}
     counted = mexa.count_rivals(states["de"], states["en"])
-    whole = mexa.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
     beaten = mexa_1_alignment._beaten(states["de"][0], states["en"][0])
     assert np.array_equal(beaten.sum(axis=1), counted["either"][0])
     for n in (10, 20, 50, 100):
         drawn = [rng.permutation(n_all)[:n] for _ in range(n_draws)]
         mu = np.array([(~beaten[np.ix_(x, x)].any(axis=1)).mean() for x in drawn])
-        apart = abs(mu.mean() - mexa.spared(whole.either, n_all, n).mean())
+        apart = abs(mu.mean() - mexa.spared(counted["either"], n_all, n).mean())
         assert apart <= 2 * mu.std() / n_draws**0.5
 
 

@@ -429,6 +429,19 @@ def test_a_threshold_alone_lowers_the_mean_of_the_classes() -> None:
             mixing_claims.detection(*wrong)
 
 
+def test_what_the_model_keeps_apart_and_the_bag_does_not_is_told() -> None:
+    gold = SimpleNamespace(labels=np.arange(60) % 2, classes=("yes", "no"))
+    logits = np.broadcast_to(4.0 * np.eye(2)[gold.labels], (2, 2, 60, 2))
+    values = {
+        name: mixing_2_paraphrase.signals([SimpleNamespace(logits=x)], gold)
+        for name, x in {"a": logits, "bag": 0 * logits}.items()
+    }
+    table = mixing_2_paraphrase.beside_bag(values, np.arange(60), n_resamples=50, seed=0)
+    across = table.query("model == 'a less bag' and setting == 'across'").set_index("measure")
+    assert across["score"].tolist() == [0.5] * 4
+    assert "AUC in 2 of 2 labels" in mixing_2_paraphrase.told_beside_bag(table, "a", "bag")
+
+
 def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 40)
@@ -437,8 +450,10 @@ def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:
     made = Grid("a", ("en", "de"), {"accuracy": np.zeros((2, 2, 40))}, np.arange(40), logits=logits)
     moved = replace(made, logits=logits - [5, 0, 0])
     tables = [
-        mixing_2_paraphrase.auc_settings(
-            mixing_2_paraphrase.label_aucs([one], labels, 0), one.groups, "a", n_resamples=50
+        mixing.averages(
+            mixing_2_paraphrase.settings_of(mixing_2_paraphrase.label_aucs([one], labels, 0)),
+            one.groups,
+            n_resamples=50,
         )
         for one in (made, moved)
     ]

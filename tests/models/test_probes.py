@@ -71,8 +71,9 @@ def by_hand(
     """A probe of one group as one writes it, with torch's AdamW. Weights, epoch and loss."""
     x, y = torch.tensor(train.states[0]), torch.tensor(train.labels[0])
     x_held, y_held = torch.tensor(validation.states[0]), torch.tensor(validation.labels[0])
-    mean, scale = x.mean(0), x.std(0, correction=0)
-    x, x_held = (x - mean) / scale, (x_held - mean) / scale
+    if how.standardise:
+        mean, scale = x.mean(0), x.std(0, correction=0)
+        x, x_held = (x - mean) / scale, (x_held - mean) / scale
     widths = [x.shape[1], k] if how.hidden is None else [x.shape[1], how.hidden, k]
     layers = [torch.nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
     initial = probes.initial_weights(x.shape[1], k, how.hidden, seed)
@@ -121,7 +122,14 @@ def by_hand(
     [(None, "relu"), (5, "relu"), (5, "sigmoid")],
     ids=["linear", "hidden", "sigmoid"],
 )
-@pytest.mark.parametrize("decay", [{"weight_decay": 0.0, "anneal": 1.0}, {"weight_decay": 4.0}])
+@pytest.mark.parametrize(
+    "decay",
+    [
+        {"weight_decay": 0.0, "anneal": 1.0},
+        {"weight_decay": 4.0},
+        {"weight_decay": 0.0, "anneal": 1.0, "standardise": False},
+    ],
+)
 def test_a_stack_trains_as_a_plain_loop_does(
     hidden: int | None, activation: str, decay: dict[str, float]
 ) -> None:

@@ -34,38 +34,6 @@ def test_p_values_are_those_of_a_correlation(p: MexaTables) -> None:
     assert set(table.p_values["n"]) == {33}
 
 
-def hundredths(p: MexaTables, model: str) -> pd.DataFrame:
-    """Label → least and most of the scores k/100 that an entry of Table 6 leaves."""
-    rows, english = {}, p.english[model]
-    for label, entry in p.table_6[model].drop("eng_Latn").items():
-        left = [k / 100 for k in range(101)
-                if abs(k / 100 * english - entry) <= HALF_2 + HALF_4 * k / 100 + 1e-9]  # fmt: skip
-        rows[label] = (min(left), max(left))
-    return pd.DataFrame(rows, index=["least", "most"]).T
-
-
-def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: MexaTables) -> None:
-    """And a few exchanges of languages would make all nine fit; none is Belebele's own list."""
-    others = [label for label in p.table_6.index if label not in {*p.belebele, "eng_Latn"}]
-    left, fits = p.hits_left, True
-    for model, mean in p.mu_max.items():
-        ends = hundredths(p, model)
-        for key in ends:
-            np.testing.assert_allclose(left[key].loc[ends.index, model], ends[key])
-        low, high = (
-            (ends.loc[p.belebele, key].sum() - ends.loc[p.belebele, key].to_numpy()[:, None]
-             + ends.loc[others, key].to_numpy()) / 116
-            for key in ("least", "most")
-        )  # fmt: skip
-        fits = fits & (low - HALF_4 <= mean + 1e-9) & (mean - 1e-9 <= high + HALF_4)
-    counts, fitting = p.language_exchanges()
-    assert counts["fit_all_nine"].to_dict() == {
-        "as it is": 0, "exchanged": 13, "left out": 0, "taken in": 0,
-    }  # fmt: skip
-    assert fits.sum() == len(fitting) == 13
-    assert counts.loc["exchanged", "choices"] == 116 * 86
-
-
 def test_models_are_set_against_the_best_bag(p: MexaTables) -> None:
     """Of bags that are made up; the notebook holds the numbers of those of FLORES-200."""
     bags = pd.DataFrame({"words": 0.5, "characters": 0.1}, p.per_label.loc[p.belebele].index)

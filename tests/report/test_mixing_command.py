@@ -102,7 +102,7 @@ def test_a_reader_is_asked_with_and_without_a_question(
 
 
 def test_more_questions_than_paragraphs() -> None:
-    sets, _, _ = mixing_command.asked_sets(mixing_command.READER, ["en", "de"], 300)
+    sets = mixing_command.asked_sets(mixing_command.READER, ["en", "de"], 300)
     assert [len(part) for part in sets.values()] == [300, 300]
     assert len(set(sets["de"].contexts)) > 150
 
@@ -129,7 +129,7 @@ def test_printed_rows_are_means_as_printed() -> None:
 )  # fmt: skip
 def test_labels_of_heads(names: dict, told: list, classes: tuple, tmp_path: Path) -> None:
     model = headed(tmp_path / "own", id2label=names)
-    assert mixing_command.classes_of(model, told) == classes
+    assert mixing_command.task_of(model, told)[1] == classes
     given = ["mixing", model, "--languages", "en,fr", "--pairs", "8", "--out", str(tmp_path / "o")]
     assert command.main([*given, *(["--labels", ",".join(told)] if told else [])]) == 0
     labels = set(pd.read_csv(tmp_path / "o" / "mixing.csv")["label"])

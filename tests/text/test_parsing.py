@@ -5,7 +5,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from parse_wiki import parse_wiki, wiki_documents
+from parse_wiki import main, parse_wiki, wiki_documents
 from ufal import udpipe
 
 from tests.text.made import put
@@ -126,3 +126,10 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
     parse_wiki(tmp_path / "dump", model, "en", out)
     assert files[0].read_text("utf-8") == "made before"  # what is there is not made again
     assert files[1].exists()
+
+
+def test_the_command_parses_a_dump_or_says_why_not(tmp_path: Path, model: Path) -> None:
+    put(tmp_path / "dump", "AA/wiki_00", WIKI)
+    assert main([str(tmp_path / "dump"), str(model), "en", str(tmp_path / "out")]) is None
+    assert len(load_trees("en", "wiki", path=tmp_path / "out")) >= 2
+    assert "There is no UDPipe model nowhere for de" in main(["", "nowhere", "de", ""])

@@ -1,5 +1,6 @@
 """What the notebook of mapped encoders asks: recipes by parameters."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +8,15 @@ import pandas as pd
 import pytest
 
 from xlx.results import paths
+from xlx.text import labelled
 from xlx.text.trees import load_trees
 from xprobe import encoders, probing
 from xprobe_3_mapping import (
     MappingStudy,
     NoisedEnglish,
+    baselines,
     length_abroad,
-    noise_gains,
+    length_gains,
     readings_of_length,
 )
 
@@ -51,6 +54,18 @@ def test_each_encoder_is_mapped_in_each_setting(study: MappingStudy) -> None:
     names = [own.names for own in study.trained_subjects()]
     assert len(names) == len(set(names)) == 2 * 5
     assert ("RNN (maxpool)", "mapped", "en-mapped") in names
+
+
+def test_pairs_of_another_source_are_asked_and_nothing_is_mapped(study: MappingStudy) -> None:
+    own = replace(study, source="sick", languages=[])
+    assert (own.settings, own.codes) == ({}, ["en"])
+    sets = own.learnt, own.held_out["en"], own.asked["en"]
+    for part, found in zip(("train", "validation", "test"), sets, strict=True):
+        known = labelled.load_labelled("NLI", "en", part, source="sick")
+        assert [x.table_hash() for x in found.parts] == [known.table_hash()]
+    (row,) = baselines({"SICK": own}).to_dict("records")
+    assert (row["learnt"], row["asked"]) == (len(sets[0]), len(known))
+    assert row["commonest"] == 100 * list(known.row_labels).count("neutral") / len(known)
 
 
 def test_tasks_are_kept_where_all_have_them() -> None:
@@ -101,6 +116,8 @@ def test_length_is_lost_in_english_or_added_abroad() -> None:
     assert found["added_low"] < 0 < found["lost_low"]
     cells = pd.DataFrame(rows, columns=columns)
     noised = cells[cells["condition"] == "untrained"].query("language == 'en'")
-    (gain,) = noise_gains(noised.assign(condition="20% noise"), cells).to_dict("records")
-    assert gain["difference"] == pytest.approx(20)
-    assert gain["points"] == "+20.0 (+20.0 to +20.0)"
+    gains = length_gains(cells, [noised.assign(condition="20% noise")], ["a", "b"])
+    expected = {"other languages": 11, "English to English": -40, "20% noise": 20}
+    assert gains.set_index("condition")["difference"].to_dict() == pytest.approx(expected)
+    assert gains["points"].iloc[-1] == "+20.0 (+20.0 to +20.0)"
+    assert gains["more_difference"].iloc[-1] == pytest.approx(-9)

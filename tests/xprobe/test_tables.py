@@ -12,7 +12,7 @@ from scipy import stats
 
 from shared import xprobe_tables as summaries
 from tests.tables import of
-from xprobe_2_transformers import by_language
+from xprobe_2_transformers import at_one_layer, by_language
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -214,3 +214,6 @@ def test_a_language_has_its_accuracy_the_twins_distance_and_what_english_reads()
     assert table.to_dict() == {
         "en": "90 · +40* · -", "de": "80 · +2 · 60", "mean": "85 · +21 · 60", "above": "1 of 2",
     }  # fmt: skip
+    found = at_one_layer(cells, {"less": ("m", "m, untrained")}, "en").set_index(["layer", "read"])
+    expected = {(0, "at home"): 0.21, (0, "from en"): 0.2, (1, "at home"): 0.21}
+    assert found["difference"].to_dict() == pytest.approx(expected)

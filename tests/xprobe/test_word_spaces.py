@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xlx.text.parallel import CorpusWarning
 from xprobe import word_spaces
 from xprobe.word_spaces import (
     COUNTS,
@@ -149,6 +150,9 @@ def test_parallel_lines_of_a_folder_are_those_of_two_files(tmp_path: Path) -> No
     assert theirs == [("ein", "haus", "."), ("drei", "!")]
     assert lines("en", "de", tmp_path, longest=2) == (ours[1:], theirs[1:])
     assert lines("en", "de", tmp_path, most=1) == (ours[:1], theirs[:1])
+    assert lines("en", "de", tmp_path, most=4) == (ours, theirs)  # and says nothing
+    with pytest.warns(CorpusWarning, match=r", en and de: 5 lines are asked for, and 4 are there;"):
+        assert lines("en", "de", tmp_path, most=5) == (ours, theirs)
 
 
 @pytest.mark.usefixtures("shipped")

@@ -324,11 +324,9 @@ def measure_rivals(
     pooling: str = MEXA_POOLINGS[0],
     centred: bool = False,
     **options: object,
-) -> mexa.Rivals:
-    """The numbers of rivals of every language of a corpus; parameters as `measure_coverage`."""
+) -> dict[str, dict[str, np.ndarray]]:
+    """Language → `mexa.count_rivals` with the pivot; parameters as `measure_coverage`."""
     options = {"max_length": None, "special_tokens": False} | options
     subject = as_subject(name)
-    values, pivot = _values(subject, corpus, pivot, [pooling], options, "rivals", centred)
-    (of,) = values.values()
-    whole = (np.stack([value[x] for value in of.values()]) for x in ("row", "column", "either"))
-    return mexa.Rivals(tuple(of), pivot, *whole)
+    values, _ = _values(subject, corpus, pivot, [pooling], options, "rivals", centred)
+    return next(iter(values.values()))

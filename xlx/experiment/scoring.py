@@ -476,13 +476,6 @@ def kept(
     return declared
 
 
-def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of subjects as one, with ``model`` in front."""
-    labels = [as_subject(subject).label[0] for subject in subjects]
-    whole = pd.concat(dict(zip(labels, tables, strict=True)), names=["model"])
-    return whole.reset_index("model").reset_index(drop=True)
-
-
 # --- the experiment -------------------------------------------------------------------------------
 
 

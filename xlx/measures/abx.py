@@ -7,7 +7,7 @@ language. de Seyssel et al. (2025), section 3 and Appendix B.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations, groupby, product
 from operator import attrgetter
@@ -289,10 +289,6 @@ class Measure:
             return Comparisons(np.ones(1), 0 * queries.at, queries.inside)
         return queries if self.of_queries else every
 
-    def chance(self, n: int) -> float:
-        """What vectors that say nothing score, of n sentences."""
-        return 1 / n if self.of_queries else 0.5
-
 
 LD = Measure("LD", lambda x, of: Comparisons.of(x.ahead["LD"], of, 0.5, x.start), strips=True)
 MD = Measure("MD", lambda x, of: Comparisons.of(x.ahead["MD"], of, 0.5, x.start), strips=True)
@@ -404,6 +400,19 @@ class PairScores:
     left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     masked: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def as_asked(self, pairs: Sequence[tuple[str, str]]) -> "PairScores":
+        """The scores of some of the pairs, as they stand here or the other way round."""
+        where = {own[:: 1 - 2 * k]: (i, k) for i, own in enumerate(self.pairs) for k in (0, 1)}
+        at, turned = np.array([where[pair] for pair in pairs]).T
+        ways = at[:, None], turned[:, None] ^ np.arange(2)
+        left_out = {
+            name: {task: of[:, at] for task, of in tasks.items()}
+            for name, tasks in self.left_out.items()
+        }
+        scores = {task: of[:, *ways] for task, of in self.scores.items()}
+        masked = {task: of[ways] for task, of in self.masked.items()}
+        return replace(self, pairs=tuple(pairs), scores=scores, left_out=left_out, masked=masked)
+
     def table(self) -> pd.DataFrame:
         """Tidy: one row per task, layer, pair and direction.
 
@@ -465,9 +474,10 @@ def exact(
         {code: array if one_layer else array[layer] for code, array in states.items()}
         for layer in layers
     ]
-    pairs = list(combinations(states, 2)) if pairs is None else pairs
-    column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
-    where = _places(column)
+    pairs = checks.language_pairs([*combinations(states, 2)] if pairs is None else pairs)
+    once = {frozenset(pair): pair for pair in reversed(pairs)}  # also if asked both ways round
+    column = {pair: index for index, pair in enumerate(reversed(once.values()))}
+    where = {x: (i, k) for pair, i in column.items() for k, x in enumerate((pair, pair[::-1]))}
     n = next(iter(slices[0].values())).shape[0]
     groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
     measures = [*measures, *map(masked, distractors)]
@@ -487,40 +497,23 @@ def exact(
         for of_task in chain(*(x.values() for x in left_out.values())):
             of_task[row, [column[pair] for pair in left]] = 0
         try:
-            once = [pair for pair in left if where[pair][0][0] == column[pair]]
-            found = blocks(there, once, device=device, dtype=dtype, strips=strips) if once else ()
+            found = blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
             for of_languages, parts in _directions(found):
-                taken, at, direction = _placed(where, product(*of_languages))
+                at, direction = zip(*[where[pair] for pair in product(*of_languages)], strict=True)
                 won: list[Comparisons] = []
                 for side in parts:
                     new = [measure.wins(side, groupings.values()) for measure in measures]
                     won = [x + y for x, y in zip(won, new, strict=True)] if won else new
                 for measure, wins in zip(measures, won, strict=True):
                     made = measure.made(side, every, queries)
-                    scores[measure.name][row, at, direction] = (wins.total / made.total)[taken]
+                    scores[measure.name][row, at, direction] = wins.total / made.total
                     for name, of in groupings.items():
                         share = _share(wins.without(of), made.without(of))
-                        left_out[name][measure.name][row, at] += share[taken] / 2
+                        left_out[name][measure.name][row, at] += share / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     each = {x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors}
-    return PairScores(tuple(column), layers, n, scores, left_out, each)
-
-
-def _placed(
-    where: Mapping[tuple[str, str], list[tuple[int, int]]], pairs: Iterable[tuple[str, str]]
-) -> np.ndarray:
-    """Of pairs (X, B): which, column and direction, ``(3, n_scores)``."""
-    return np.array([(m, *place) for m, pair in enumerate(pairs) for place in where[pair]]).T
-
-
-def _places(column: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Languages of X and B → columns and directions of their scores: a pair may be asked twice."""
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for pair, i in column.items():
-        for direction, languages in enumerate((pair, pair[::-1])):
-            found.setdefault(languages, []).append((i, direction))
-    return found
+    return PairScores(tuple(column), layers, n, scores, left_out, each).as_asked(pairs)
 
 
 def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
@@ -550,27 +543,3 @@ def _restrictions(
         Distractors(f"MD, {name}", by_language, groupings.values())
         for name, by_language in masks.items()
     ]
-
-
-def pair_scores(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean of both directions: one row per task, layer (checkpoint ...) and unordered pair."""
-    return _mean_over(table, "x_language")
-
-
-def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
-    """Mean over layers (section 4.1), that of the embeddings (0) among them if it counts.
-
-    The paper does not say whether it does. ValueError if no layer is left.
-    """
-    kept = table if embedding_layer else table[table["layer"] > 0]
-    if kept.empty and len(table):
-        raise ValueError("there is no layer but that of the embeddings: let it count")
-    return _mean_over(kept, "layer")
-
-
-def _mean_over(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    by = [name for name in table.columns if name not in (*columns, "score", "n_triplets")]
-    mean = table.groupby(by, sort=False, observed=True).agg(
-        score=("score", "mean"), n_triplets=("n_triplets", "sum")
-    )
-    return mean.reset_index()

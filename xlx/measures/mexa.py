@@ -239,21 +239,6 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
 _SLACK = 16 * np.finfo(np.float64).eps
 
 
-@dataclass(frozen=True)
-class Rivals:
-    """Numbers of rivals, int ``(n_languages, n_layers + 1, n)``.
-
-    ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
-    in one or both: at most n - 1, and 0 for a hit.
-    """
-
-    languages: tuple[str, ...]
-    pivot: str
-    row: np.ndarray
-    column: np.ndarray
-    either: np.ndarray
-
-
 def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.
 
@@ -267,9 +252,11 @@ def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
 
 
 def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
-    """``row``, ``column`` and ``either`` of `Rivals`, int16 ``(n_layers + 1, n)``, of one language.
+    """Numbers of rivals of each sentence of a language, int16 ``(n_layers + 1, n)``.
 
-    Both are ``(n_layers + 1, n, dim)``; a vector of length zero ties with all.
+    ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
+    in one or both: at most n - 1, and 0 for a hit. Both states are ``(n_layers + 1, n, dim)``; a
+    vector of length zero ties with all.
     """
     counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
     for layers in zip(states, pivot_states, strict=True):

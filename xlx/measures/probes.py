@@ -82,6 +82,7 @@ class Fitting:
     #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
     #: AdamW, with less decay for more data (Loshchilov and Hutter 2019, appendix B.1).
     weight_decay: float = 32.0
+    standardise: bool = True  #: Each number of the states, by the training split.
     #: None: that of the settings, or a GPU if there is one.
     device: str | torch.device | None = None
 
@@ -103,7 +104,7 @@ class Probes:
     """
 
     weights: tuple[torch.Tensor, ...]
-    mean: torch.Tensor  # (g, d), of the training states; every state is standardised by them
+    mean: torch.Tensor  # (g, d), of the training states; 0, and the scale 1, if not standardised
     scale: torch.Tensor
     epochs: np.ndarray  # (g, s): the epoch, from 1, whose weights were kept
     validation_loss: np.ndarray  # (g, s): mean cross-entropy at that epoch, in nats
@@ -303,9 +304,10 @@ def fitted_probes(
 
 
 def _load(
-    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray
-) -> Iterator[Data]:
-    """Both splits of some groups, standardised; sets the probes' mean and scale."""
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray,
+    standardise: bool,
+) -> Iterator[Data]:  # fmt: skip
+    """Both splits of some groups, standardised or not; sets the probes' mean and scale."""
     for split in (training, held_out):
         x, y = [], []
         for group in chunk:
@@ -315,6 +317,8 @@ def _load(
                 scale = (states - mean).square_().mean(dim=0).sqrt_()
                 # A dimension that only varies by rounding has nothing to say: do not blow it up.
                 scale[scale <= 1e-6 * mean.abs()] = 1
+                if not standardise:
+                    mean, scale = torch.zeros_like(mean), torch.ones_like(scale)
                 probes.mean[group], probes.scale[group] = mean, scale
             x.append(pad(probes.standardised(states, group), (0, 1), value=1.0))
             y.append(labels)
@@ -331,7 +335,7 @@ def _train(
     A group leaves when all its seeds have finished; until then one that has is not counted.
     """
     device = probes.mean.device
-    data, (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk)
+    data, (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk, how.standardise)
     rows = np.arange(len(chunk))  # of x and y, that still train
     waited = np.zeros((len(rows), len(probes.seeds)), dtype=np.int64)  # epochs since the best one
     slack = np.zeros_like(waited)  # epochs that were not the best so far

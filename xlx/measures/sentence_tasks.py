@@ -15,7 +15,7 @@ Tense     Past, Pres                                     root verb of one of the
 ========= ============================================== ===========================================
 
 The defaults of `Rules` are the paper's (section 4) and, where it gives none, those that its release
-shows (github.com/ltgoslo/xprobe, counted in seven languages; its SOMO alone has longer sentences).
+shows (github.com/ltgoslo/xprobe, counted in five languages; its SOMO alone has longer sentences).
 Where neither tells:
 
 * Tokens are counted, swapped and replaced as the text shows them (German *im* is one), in small
@@ -38,6 +38,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from sys import intern
 from typing import NamedTuple
 
 import numpy as np
@@ -111,15 +112,17 @@ class Pool:
             raise ValueError(
                 f"trees are of {', '.join(languages) or 'no language'}: a task is built in one"
             )
-        distinct: dict[str, tuple[Tree, str]] = {}
+        seen, kept, bases = {""}, [], []  # "": punctuation alone
         for source in sources:
             for tree in source:
-                distinct.setdefault(tree.key, (tree, f"{source.source}:{tree.id}"))
-        distinct.pop("", None)  # punctuation alone
-        kept, bases = zip(*distinct.values(), strict=True) if distinct else ((), ())
+                if tree.key not in seen:
+                    seen.add(tree.key)
+                    kept.append(tree)
+                    bases.append(f"{source.source}:{tree.id}")
         # a sentence at a time is faster than a token
         joined = (lowered("\n".join(tree.tokens), languages[0]) for tree in kept)
-        return cls(languages[0], kept, tuple(tuple(text.split("\n")) for text in joined), bases)
+        tokens = (tuple(map(intern, text.split("\n"))) for text in joined)
+        return cls(languages[0], tuple(kept), tuple(tokens), tuple(bases))
 
     def within(self, rules: Rules) -> Iterator[int]:
         """Positions of the sentences of the rules' lengths."""
@@ -405,10 +408,10 @@ class Candidates:
     change: Changer | None
 
     @classmethod
-    def of(cls, name: str, trees: Trees | Sequence[Trees], rules: Rules) -> "Candidates":
+    def of(cls, name: str, trees: Pool | Trees | Sequence[Trees], rules: Rules) -> "Candidates":
         """What is usable for a task; ValueError for an unknown one."""
         checks.one_of(name, PROBING_TASKS, "task")
-        pool = Pool.of(trees)
+        pool = trees if isinstance(trees, Pool) else Pool.of(trees)
         if name in FINDERS:
             return cls(pool, *FINDERS[name](pool, rules), None)
         classes, made = CHANGED[name]
@@ -521,22 +524,25 @@ def parallel_tasks(
     language, has draws as of `build`. What cannot have two examples of each class is left out.
     """
     tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
-    for code, name in itertools.product(trees, names):
-        candidates = Candidates.of(name, trees[code], rules or Rules())
-        for fold in range(folds):
+    for code, own in trees.items():
+        pool = Pool.of(own)
+        for name in names:
+            candidates = Candidates.of(name, pool, rules or Rules())
+            for fold in range(folds):
 
-            def tested(base: str, fold: int = fold) -> bool:
-                parallel = base.startswith(f"{source}:")
-                return parallel and zlib.crc32(base.encode()) % folds == fold
+                def tested(base: str, fold: int = fold) -> bool:
+                    parallel = base.startswith(f"{source}:")
+                    return parallel and zlib.crc32(base.encode()) % folds == fold
 
-            train, test = candidates.only(lambda x: not tested(x)), candidates.only(tested)
-            total, least = min(most, train.largest), 12 * len(candidates.classes)
-            sizes = [total - total // 6, total // 6, test.largest]
-            if name == "WC":
-                total, test = min(most, candidates.largest), None
-                train, sizes = candidates, sizes_of(max(total, 7), (4, 1, 2))
-            if total >= least and sizes[2] >= 2 * len(candidates.classes):
-                tasks[code].append(drawn(name, train, sizes, seed + fold, test))
+                test = candidates.only(tested)
+                train = candidates.only(lambda x, tested=tested: not tested(x))
+                total, least = min(most, train.largest), 12 * len(candidates.classes)
+                sizes = [total - total // 6, total // 6, test.largest]
+                if name == "WC":
+                    total, test = min(most, candidates.largest), None
+                    train, sizes = candidates, sizes_of(max(total, 7), (4, 1, 2))
+                if total >= least and sizes[2] >= 2 * len(candidates.classes):
+                    tasks[code].append(drawn(name, train, sizes, seed + fold, test))
     return tasks
 
 

@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
 
@@ -160,19 +158,9 @@ def apart(heights: np.ndarray, least: float) -> np.ndarray:
 HATCHED = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "////", "linewidth": 0}
 
 
-def framed_handle(label: str) -> Patch:
-    """The frame of a cell, for a legend."""
-    return Patch(facecolor="white", edgecolor="black", label=label)
-
-
 def number(value: float, decimals: int = 2) -> str:
     """With a minus sign, without a negative zero; a dash for what is missing."""
     if pd.isna(value):
         return "–"
     text = f"{value:.{decimals}f}".replace("-", "−")
     return text.removeprefix("−") if not text.strip("−0.") else text
-
-
-def scale_about(values: pd.Series, middle: float = 0, least: float = 0.1) -> Normalize:
-    """A scale about a middle that holds all values, never so narrow that noise looks vivid."""
-    return CenteredNorm(middle, max(least, (values - middle).abs().max()))

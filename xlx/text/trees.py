@@ -6,9 +6,10 @@ and empty nodes (``5.1``) are left out. UD 1's CONJ is read as CCONJ.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from sys import intern
 from typing import NamedTuple
 
 from xlx.text import files
@@ -124,12 +125,13 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
             raise TextError(f"{place}: {what}; words are numbered 1, 2, 3 and so on.")
         if not form.strip():
             raise TextError(f"{place}: a word without form.")
-        tag = "CCONJ" if tag == "CONJ" else tag
+        tag = intern("CCONJ" if tag == "CONJ" else tag)
         if tag not in UPOS:
             what = f"{form!r} has the tag {tag!r}, which is none of UD's 17 ({' '.join(UPOS)})"
             raise TextError(f"{place}: {what}; is this CoNLL-U with UPOS tags?")
         head = int(head) if _NUMBER.fullmatch(head) else None
-        words.append(Word(form, tag, features, head, relation, line))
+        form = intern(form)  # of millions of words few are different
+        words.append(Word(form, tag, features, head, intern(relation), line))
         if len(words) > last:  # within a range, the token is there already
             tokens.append(form)
         token_of.append(len(tokens) - 1)
@@ -259,46 +261,51 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
         row = files.entry("trees", how, language, source=source)
         return read_trees(files.lines_of("trees", row), row["file"], language, source=source)
-    parts: dict[str, Trees] = {}
     what, how = ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder."
 
     def fits(file: Path) -> bool:
         return file.name.endswith((".conllu", ".conllu.xz"))
 
-    for file in files.files_below(Path(path), fits, what, how):
+    found = files.files_below(Path(path), fits, what, how)
+    parts: list[Trees] = []
+    for file in found:
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
-        parts[name] = read_trees(files.read_lines(file), str(file), language, source=source)
-    if not any(parts.values()):
-        why = next(part.dropped[0] for part in parts.values())
-        raise TextError(f"{path}: none of its sentences is a tree (first: {why}).")
-    if len(parts) == 1:
-        return parts.popitem()[1]
-    trees = (replace(t, id=f"{name}:{t.id}") for name, part in parts.items() for t in part)
-    dropped = (f"{name}:{why}" for name, part in parts.items() for why in part.dropped)
-    return Trees(language, source, tuple(trees), tuple(dropped))
+        own = {"source": source, "prefix": f"{name}:" if len(found) > 1 else ""}
+        parts.append(read_trees(files.read_lines(file), str(file), language, **own))
+    dropped = tuple(why for part in parts for why in part.dropped)
+    if not any(parts):
+        raise TextError(f"{path}: none of its sentences is a tree (first: {dropped[0]}).")
+    return Trees(language, source, tuple(tree for part in parts for tree in part), dropped)
 
 
-def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
+def read_trees(
+    lines: Sequence[str], where: str, language: str, *, source: str = "conllu", prefix: str = ""
+) -> Trees:
     """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
-    The id of a tree is its ``sent_id``, else the number of the sentence in the file. TextError as
+    The id of a tree is ``prefix`` and its ``sent_id``, else its number in the file. TextError as
     `read_conllu`, and for a word without head or relation or with malformed features.
     """
     trees, dropped = [], []
     for sentence in read_conllu(lines, where):
+        name = prefix + sentence.id
         if flaw := _flaw(heads := _heads(sentence.words, where)):
-            dropped.append(f"{sentence.id}, line {sentence.line}: {flaw}")
+            dropped.append(f"{name}, line {sentence.line}: {flaw}")
             continue
         forms, upos, features, _, relations, _ = zip(*sentence.words, strict=True)
         relations = tuple(_FORMER_RELATIONS.get(x, x) for x in relations)
-        trees.append(
-            Tree(
-                *(sentence.id, language, forms, heads, relations, upos),
-                *(tuple(map(_features, features)), tuple(sentence.tokens)),
-                tuple(sentence.token_of),
-            )
-        )
+        tokens, token_of = tuple(sentence.tokens), tuple(sentence.token_of)
+        if tokens == forms:  # of most: kept once
+            tokens, token_of = forms, _places(len(forms))
+        seen = tuple(map(_features, features))
+        trees.append(Tree(name, language, forms, heads, relations, upos, seen, tokens, token_of))
     return Trees(language, source, tuple(trees), tuple(dropped))
+
+
+@lru_cache(maxsize=2**8)
+def _places(n: int) -> tuple[int, ...]:
+    """The places of n tokens of a word each."""
+    return tuple(range(n))
 
 
 def _heads(words: Sequence[Word], where: str) -> tuple[int, ...]:
