@@ -111,7 +111,8 @@ def controls_told(above: pd.DataFrame, highest: pd.DataFrame) -> list[str]:
             for row in part.itertuples()
         )
         said.append(f"**Above its bag**, of {part['of'].iloc[0]}. `{name}`: {counts}.")
-    for name, part in highest.groupby("model", sort=False):
+    first = highest.drop_duplicates(["model", "states", "language"])  # pooling
+    for name, part in first.groupby("model", sort=False):
         of_states = part.groupby("states", sort=False)["mu"].mean()
         means = ", ".join(f"{mu:.2f} {states}" for states, mu in of_states.items())
         said.append(f"**Mean of the highest layers.** `{name}`: {means}.")

@@ -37,7 +37,7 @@ def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
     for name in (subject, other):
         at = own.merge(best[best["subject"] == name], on=["subject", "task", "layer"])
         parts.append(at.set_index(keys)[["layer", "accuracy", "low", "high", "n_test"]])
-    both = parts[0].join(parts[1], rsuffix="_other").reset_index()
+    both = parts[0].join(parts[1].add_suffix("_other")).reset_index()
     p, q = both["accuracy"], both["accuracy_other"]
     half = statistics.half_width(np.sqrt((p * (1 - p) + q * (1 - q)) / both["n_test"]))
     above = (both["low"] > both["high_other"]).astype(int)

@@ -358,7 +358,8 @@ def matched_gains(
         of = _in_points(mapped - untrained)
         row |= of | {"points": told_points(of), "n": len(languages)}
         each = 100 * (mapped - untrained)
-        row |= {"least": each.min(), "most": each.max(), "above": (each > 0).sum()}
+        row |= {"least": min(each, default=np.nan), "most": max(each, default=np.nan)}
+        row["above"] = (each > 0).sum()
         rows.append({"task": task, "encoders": group} | row)
     return pd.DataFrame(rows)
 
