@@ -383,13 +383,25 @@ def shown_runs(table: pd.DataFrame, bag: Mapping[str, float]) -> pd.DataFrame:
 
 
 def told_runs(table: pd.DataFrame, recipe: str) -> str:
-    """What `over_runs` says of the accuracy, a sentence a step at which there are several runs."""
+    """What `over_runs` says: of the accuracy a sentence a step at which there are several runs.
+
+    Of IGAP how far each run is below the network before pretraining, at the last of these steps.
+    """
     said = []
     for step, row in table.loc[ACCURACY].dropna(subset=SPREADS).iterrows():
         each = listed([in_points(x) for x in row.drop(["mean", *SPREADS]).dropna()])
         said.append(
             f"After {step:,} steps the runs of `{recipe}` answer {each} % right. Their SD is "
             f"{in_points(row[RUNS])} points, and that of fine-tuning alone {in_points(row[ALONE])}."
+        )
+    gaps = table.loc[GAP]
+    several = gaps.index[gaps[RUNS].notna()]
+    if len(several) and 0 in gaps.index:
+        fewer = (gaps.at[0, "mean"] - gaps.loc[several]).drop(columns=["mean", *SPREADS])
+        each = [f"{listed([in_points(x) for x in row.dropna()])} after {step:,}"
+                for step, row in fewer.iterrows()]  # fmt: skip
+        said.append(
+            f"At training error 0 they lose less than the untrained network by {'; '.join(each)}."
         )
     return "**Over pretraining runs.** " + " ".join(said)
 

@@ -20,6 +20,7 @@ from xlx.experiment.transfers import (
     shared_subwords,
     transfer_task,
 )
+from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, number
 from xlx.plots.primitives import curves, heatmap, scatter
@@ -66,6 +67,95 @@ def directions(
     same = table["source"] == table["target"]
     table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
     return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
+
+
+def of_seed(several: Sequence[Transfers], seed: int) -> Transfers:
+    """The runs of one seed, of the sources of all: a source has the checkpoints of one run."""
+    runs = tuple(run for of in several for run in of.runs if run.seed == seed)
+    return replace(several[0], runs=runs)
+
+
+def gaps_of(crossing: pd.DataFrame, guess: float) -> pd.DataFrame:
+    """`directions` between two languages, by source and target, of sources that were learnt.
+
+    A source was not if its run is at most five points above ``guess`` at home.
+    """
+    at_home = crossing[crossing["source"] == crossing["target"]].set_index("source")["accuracy"]
+    learnt = crossing["source"].isin(at_home.index[at_home > guess + 0.05])
+    across = crossing[learnt & (crossing["source"] != crossing["target"])]
+    return across.set_index(["source", "target"])[["igap", "transfer_gap"]]
+
+
+def extreme_sources(gaps: pd.Series) -> dict[str, object]:
+    """What `IgapTables.gap_extremes` counts of the printed Figure 6, of gaps by direction."""
+    known = gaps.dropna().groupby(level="target", sort=False)
+    best, worst = (
+        ", ".join(f"{code} {n}" for code, n in of.str[0].value_counts().items()) or "none"
+        for of in (known.idxmin(), known.idxmax())
+    )
+    return {
+        "directions": gaps.count(), "below 0": (gaps < 0).sum(),
+        "best source (of how many targets)": best, "worst source": worst,
+    }  # fmt: skip
+
+
+def agreement(ours: pd.Series, printed: pd.Series, **options: int) -> pd.DataFrame:
+    """Correlation of gaps by direction with the printed ones, and where it comes from.
+
+    Of all directions; of the means of sources, and of targets; and of what is left of a direction
+    when both means are taken out (least squares). Languages are resampled.
+    """
+    both = pd.DataFrame({"ours": ours, "printed": printed.reindex(ours.index)}).dropna()
+    effects = pd.get_dummies(both.index.to_frame()).to_numpy(dtype=float)
+    rest = both - effects @ np.linalg.pinv(effects) @ both.to_numpy()
+    sides = list(both.index.names)
+    tables = {"all directions": (both, sides), "direction alone": (rest, sides)}
+    tables |= {f"means of a {x}": (both.groupby(level=x).mean(), [x]) for x in sides}
+    found = {
+        what: statistics.correlations(
+            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=tuple(of),
+            **options,
+        )
+        for what, (table, of) in tables.items() if len(table)
+    }  # fmt: skip
+    columns = ["r", "low", "high", "n"]
+    rows = [x[columns].iloc[0] for x in found.values()]
+    return pd.DataFrame(rows, [*found], columns).reindex([*tables]).astype(float)
+
+
+def agreements(
+    gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series, **options: int
+) -> pd.DataFrame:
+    """`agreement` of the transfer gap with the ``printed`` one; of both gaps with ``again``."""
+    sides = {
+        "transfer gap, printed": ("transfer_gap", printed),
+        "transfer gap, another run": ("transfer_gap", again["transfer_gap"]),
+        "IGAP, another run": ("igap", again["igap"]),
+    }
+    tables = {name: agreement(gaps[of], other, **options) for name, (of, other) in sides.items()}
+    return pd.concat(tables, names=["of", "what"])
+
+
+def told_sources(counted: Mapping[str, Mapping], agreed: pd.DataFrame) -> str:
+    """Which source is best by IGAP, which worst by the transfer gap; what agrees with the paper.
+
+    ``counted``: `extreme_sources` by measure; ``agreed``: `agreements`.
+    """
+    best = counted["igap"]["best source (of how many targets)"].partition(",")[0]
+    worst = counted["transfer_gap"]["worst source"].partition(",")[0]
+    first, last = (of.replace(" ", " in ") + " targets" for of in (best, worst))
+    rows = [agreed.loc[key] for key in (
+        ("transfer gap, printed", "all directions"), ("transfer gap, printed", "direction alone"),
+        ("transfer gap, another run", "direction alone"), ("IGAP, another run", "direction alone"),
+    )]  # fmt: skip
+    every, rest, again, lost = (f"{x['r']:.2f} ({x['low']:.2f} to {x['high']:.2f})" for x in rows)
+    return (
+        f"Of all sources, one run each, the best by IGAP is {first}, and the worst by the "
+        f"transfer gap {last}. Transfer gaps go with the printed ones at r {every}. Without the "
+        f"means of source and target r is {rest}, and with another run of ours {again}: "
+        "what is left of a single direction cannot be told from noise here. Of IGAP another run "
+        f"has it at r {lost}."
+    )
 
 
 def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:

@@ -102,8 +102,7 @@ def null_share(table: pd.DataFrame) -> dict[str, float]:
     ``pairs`` of neighbouring seeds, and the share ``within`` the 95 % interval that a difference of
     two independent tests has. The tests are the same, so it should be above 0.95.
     """
-    keys = [*CELL, "draw"]
-    wide = table.pivot(index=[*keys, "n_test"], columns="seed", values="accuracy")
+    wide = table.pivot(index=[*CELL, "draw", "n_test"], columns="seed", values="accuracy")
     one, other = wide.to_numpy()[:, :-1], wide.to_numpy()[:, 1:]
     n = wide.index.get_level_values("n_test").to_numpy()[:, None]
     mean = (one + other) / 2
@@ -129,8 +128,7 @@ def crossings(
     crossing = above.groupby(keys, sort=False)["crossing"].mean().reset_index()
     tables = []
     for name, model in subjects.items():
-        (scores,) = subject_scores([model], text, measures, **options)
-        table = scores.table()
+        table = subject_scores([model], text, measures, **options)[0].table()
         pairs = np.sort(table[["language_1", "language_2"]].to_numpy(), axis=1)
         table = table.assign(language_1=pairs[:, 0], language_2=pairs[:, 1], subject=name)
         tables.append(table.pivot_table("score", keys, "task"))
@@ -179,8 +177,8 @@ def by_layer(
 @styled
 def matrix(cells: pd.DataFrame, layer: int) -> Figure:
     """Points above chance of probes trained in one language (rows) and read in another, by task."""
-    shown = cells[cells["layer"] == layer]
-    shown = shown.assign(above=100 * (shown["accuracy"] - shown["chance"]))
+    above = 100 * (cells["accuracy"] - cells["chance"])
+    shown = cells.assign(above=above)[cells["layer"] == layer]
     on = heatmap(
         shown, row="source", column="target", value="above", panel="task", columns=3, cmap=HIGH,
         names=language_label, written=lambda value: number(value, 0),
@@ -191,6 +189,5 @@ def matrix(cells: pd.DataFrame, layer: int) -> Figure:
 
 def counted_apart(compared: pd.DataFrame) -> pd.DataFrame:
     """Of `against`, one row per task: languages with a subject ``above``, ``below``, and ``n``."""
-    by_task = compared.groupby("task", sort=False)["apart"]
     counts = {"above": lambda x: (x > 0).sum(), "n": "size", "below": lambda x: (x < 0).sum()}
-    return by_task.agg(**counts).reset_index()
+    return compared.groupby("task", sort=False)["apart"].agg(**counts).reset_index()

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -298,11 +298,9 @@ class MappingStudy:
 
     def noised(self, share: float) -> list[Subject]:
         """English encoders, mapped by `NoisedEnglish` of so many words to English."""
-        own, lookup = self.translations["en"], self.lookups["en"]
-        lines = NoisedEnglish(
-            own.language_a, own.language_b, own.source, own.longest, own.most, share
-        )
+        lines = NoisedEnglish(*astuple(self.translations["en"]), share)
         options = {"lam": self.lam, "max_epochs": self.map_epochs, **self.training}
+        lookup = self.lookups["en"]
         data = lines, lookup, lookup, self.held_out["en"]
         recipes = [encoders.mapped(x, *data, **options) for x in self.english.values()]
         return [Subject(lookup, "en", f"{share:.0%} noise", recipe) for recipe in recipes]
@@ -338,10 +336,10 @@ def matched_gains(
 ) -> pd.DataFrame:
     """What mapped encoders gain over English, less what untrained ones of the same kind gain.
 
-    ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
-    test sentences, so what is easy in a language is in both. One row per task and group: ``mapped``
-    and ``untrained`` (mean gains in points), ``English to English``, ``difference`` with ``low``
-    and ``high`` (Student, 95 %, over languages; ``points`` as text), ``n`` languages, how
+    ``cells`` as of `xprobe_tables.cell_means`; ``groups``: name → encoders. Both gains are on the
+    same test sentences, so what is easy in a language is in both. One row per task and group:
+    ``mapped`` and ``untrained`` (mean gains in points), ``English to English``, ``difference`` with
+    ``low`` and ``high`` (Student, 95 %, over languages; ``points`` as text), ``n`` languages, how
     many are ``above`` zero, and the ``least`` and ``most`` of one.
     """
     rows = []
@@ -359,8 +357,7 @@ def matched_gains(
         row |= of | {"points": told_points(of), "n": len(languages)}
         each = 100 * (mapped - untrained)
         row |= {"least": min(each, default=np.nan), "most": max(each, default=np.nan)}
-        row["above"] = (each > 0).sum()
-        rows.append({"task": task, "encoders": group} | row)
+        rows.append({"task": task, "encoders": group, "above": (each > 0).sum()} | row)
     return pd.DataFrame(rows)
 
 
@@ -374,11 +371,8 @@ def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             ("lost", "untrained English", "English"), ("added", "abroad", "untrained abroad"),
         ):  # fmt: skip
             of = _in_points((own[more] - own[less]).to_numpy())
-            row |= {
-                name: of["difference"],
-                f"{name}_low": of["low"],
-                f"{name}_told": told_points(of),
-            }
+            row |= {name: of["difference"], f"{name}_low": of["low"]}
+            row[f"{name}_told"] = told_points(of)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -397,10 +391,11 @@ def length_gains(
 ) -> pd.DataFrame:
     """On SentLen the gain over English by what is mapped to English, in points.
 
-    ``cells`` and ``noised`` (of `MappingStudy.noised`) as of `probing.cell_means`. One row per
-    ``condition``: "English to English", "other languages" and each share of noise. ``difference``
-    with ``low`` and ``high`` (Student, 95 %, over ``encoders``), ``points`` as text; after
-    ``more_`` the same of what other languages gain more, paired by encoder, ``behind`` as text.
+    ``cells`` and ``noised`` (of `MappingStudy.noised`) as of `xprobe_tables.cell_means`. One
+    row per ``condition``: "English to English", "other languages" and each share of noise.
+    ``difference`` with ``low`` and ``high`` (Student, 95 %, over ``encoders``), ``points`` as text;
+    after ``more_`` the same of what other languages gain more, paired by encoder, ``behind`` as
+    text.
     """
     known = cells.loc[cells["condition"] == "untrained", "language"]
     own = cells[(cells["task"] == "SentLen") & (cells["condition"] != "untrained")]

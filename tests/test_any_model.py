@@ -89,7 +89,7 @@ OWN = {
     "igap-4": FINETUNING
     | {
         "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de"]},
-        "n_train": 12, "n_test": 6, "options": {}, "memory": ["mini-xlmr"],
+        "n_train": 12, "n_test": 6, "options": {}, "memory": ["mini-xlmr"], "more_sources": [],
         "memory_recipe": {"batch_size": 16}, "tolerance": 0.6, "ratios": [0.0, 1.0],
         "noisy": {"negation": ["en", "de"]}, "noisy_sizes": {"n_train": 16, "n_test": 4},
         "noisy_recipe": {"epochs": 2, "every": 2},

@@ -15,9 +15,7 @@ from xlx.results.paths import NOTEBOOKS, ROOT
 HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0,
          "words a sentence": 20}  # fmt: skip
 #: Notebooks that are not in it, with what they have: to go down.
-OTHERS = {
-    "report": (1464, 1531, 2, 6, 7, 20),
-}
+OTHERS = {"report": (1464, 1531, 2, 6, 7, 20)}
 #: Numbers of a sentence that code writes.
 MOST_COMPUTED = 6
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))

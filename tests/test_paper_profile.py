@@ -267,12 +267,11 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
         assert int(printed[kind, "biLSTM layers"]) == sizes.layers
         assert float(printed[kind, "Dropout"].rstrip("%")) / 100 == sizes.dropout
     assert printed["Global", "Embeddings"] == f"{sizes.words} (FastText)"
-    assert printed["CNN", "Filter sizes"] == str(sizes.filters)
-    assert printed["CNN", "Padding"] == str(sizes.padding)
-    assert int(printed["CNN", "Channels"]) == sizes.channels
-    assert int(printed["CNN", "Projection dim"]) == sizes.projection
-    assert int(printed["Attention", "MLP dim"]) == sizes.attention
-    assert int(printed["Attention", "Attn. heads"]) == sizes.heads
+    convolved = ["Filter sizes", "Padding", "Channels", "Projection dim"]
+    own = [sizes.filters, sizes.padding, sizes.channels, sizes.projection]
+    assert printed["CNN"][convolved].tolist() == [*map(str, own)]
+    own = [str(sizes.attention), str(sizes.heads)]
+    assert printed["Attention"][["MLP dim", "Attn. heads"]].tolist() == own
     assert int(printed["Global", "Batch size"]) == mapping["batch_size"]
     assert float(printed["Global", "Learning rate"]) == mapping["learning_rate"]
     assert probing.PAPERS_PROBE["batch_size"] == mapping["batch_size"] * mapping["papers_probe"]

@@ -88,10 +88,7 @@ def test_a_notebook_of_several_models_runs_to_its_end(
     scope |= profile[name] | {key: value for key, value in SMALL.items() if key in declared}
     scope["profile"] = "paper"
     if "task_files" in declared:
-        scope |= {
-            "task_files": [str(folder / "results")],
-            "verses": str(folder / "read"),
-        }
+        scope |= {"task_files": [str(folder / "results")], "verses": str(folder / "read")}
     with settings():  # what the notebook sets ends here
         for cell in code[at + 1 :]:
             exec(cell.source, scope)

@@ -86,14 +86,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "models-1-family": _SCORES,
     "igap-1-decomposition": _TUNED | _ANY_ERROR | {"learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
     "igap-2-ranking": _TUNED
-    | {
-        "corpus": "flores200-100",
-        "n_sentences": 8,
-        "languages": FEW,
-        "sources": FEW,
-        "layer": 1,
-        "epochs": 16,
-    },
+    | {"corpus": "flores200-100", "n_sentences": 8, "languages": FEW, "sources": FEW}
+    | {"layer": 1, "epochs": 16},
     "igap-3-models": _TUNED | {"languages": FEW},
     "igap-4-directions": _TUNED
     | {"languages": FEW, "sources": FEW, "corpus": "flores200-100", "ratios": [0.0, 1.0]},

@@ -15,15 +15,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from printed.evaluator import Paper
-from shared.xprobe_tables import (
-    above_guessing,
-    beyond,
-    encoder_distances,
-    mean_sd,
-    rank_correlations,
-    relative_accuracies,
-    rounding_and_luck,
-)
+from shared import xprobe_tables as reported
 from xlx.measures import statistics
 from xlx.results import paths
 
@@ -44,7 +36,7 @@ class PrintedTables(Paper):
     by_setting : the same by setting: "fr-UN" is tested on the files of "fr".
     """
 
-    beyond, half_width = staticmethod(beyond), staticmethod(statistics.half_width)
+    beyond, half_width = staticmethod(reported.beyond), staticmethod(statistics.half_width)
 
     def __init__(self, half: float = 0.005, n_test: int = 10_000) -> None:
         super().__init__(paths.PUBLISHED / "xprobe")
@@ -60,7 +52,7 @@ class PrintedTables(Paper):
         }  # fmt: skip
         rows = []
         for (name, codes), ddof in itertools.product(left_out.items(), (0, 1)):
-            own = mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
+            own = reported.mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
             own = own.set_index("task")
             apart = (own[["mean", "sd"]] - self.printed_1).abs()
             usual = np.sqrt(((2 * self.half) ** 2 / own["n"].iloc[0] + 0.001**2) / 12)
@@ -75,7 +67,7 @@ class PrintedTables(Paper):
     def from_table4(self) -> pd.DataFrame:
         """Table 1 from all cells of Table 4, beside the printed one; and of the variance, what
         the means of the six encoders make of it."""
-        own = mean_sd(self.cells).set_index("task").drop(columns="n")
+        own = reported.mean_sd(self.cells).set_index("task").drop(columns="n")
         own = own.join(self.printed_1.add_suffix(" printed"))
         between = self.accuracy.mean(axis=1).groupby("task").var(ddof=0) / own["sd"] ** 2
         return own.assign(**{"share between encoders": between})
@@ -85,13 +77,13 @@ class PrintedTables(Paper):
     @cached_property
     def rho(self) -> pd.DataFrame:
         """`xprobe_tables.rank_correlations` of Tables 3 and 4."""
-        return rank_correlations(self.cells, self.xnli)
+        return reported.rank_correlations(self.cells, self.xnli)
 
     @cached_property
     def rho_without_cnns(self) -> pd.DataFrame:
         """The same of the four other encoders."""
         rest = self.cells[~self.cells["encoder"].str.startswith("CNN")]
-        return rank_correlations(rest, self.xnli)
+        return reported.rank_correlations(rest, self.xnli)
 
     @property
     def discovered(self) -> int:
@@ -104,7 +96,7 @@ class PrintedTables(Paper):
         counts = np.zeros((len(self.languages),) * 2, dtype=int)
         for at in np.ndindex(counts.shape):
             one, other = (self.languages[i] for i in at)
-            table = rank_correlations(probed[one], inferred[other].assign(language=one))
+            table = reported.rank_correlations(probed[one], inferred[other].assign(language=one))
             counts[at] = (table["rho"] < 0).sum()
         ends = (linear_sum_assignment(counts, maximize=most) for most in (False, True))
         return tuple(int(counts[order].sum()) for order in ends)
@@ -114,14 +106,14 @@ class PrintedTables(Paper):
     @cached_property
     def ratios(self) -> pd.DataFrame:
         """`xprobe_tables.relative_accuracies` with ``gain`` and ``sign``."""
-        return relative_accuracies(self.cells, self.n, half=self.half)
+        return reported.relative_accuracies(self.cells, self.n, half=self.half)
 
     def luck(self, task: str, encoder: str, language: str) -> float:
         """What rounding and luck can make of the difference of a cell to English."""
         codes = [language, "en"]
         sizes = [self.n[task, code] for code in codes]
         pair = self.accuracy.loc[(task, encoder), codes]
-        return float(rounding_and_luck(*pair, *sizes, half=self.half))
+        return float(reported.rounding_and_luck(*pair, *sizes, half=self.half))
 
     def signs(self) -> pd.DataFrame:
         """By task: cells ``better`` and ``worse`` than English, and ``mean gain``."""
@@ -147,19 +139,19 @@ class PrintedTables(Paper):
     @cached_property
     def above(self) -> pd.DataFrame:
         """`xprobe_tables.above_guessing` of all cells."""
-        sizes = self.by_setting[["language", "task", "guess", "n"]]
-        return above_guessing(self.cells.merge(sizes, on=["language", "task"]), half=self.half)
+        cells = self.cells.merge(self.by_setting[["language", "task", "guess", "n"]])
+        return reported.above_guessing(cells, half=self.half)
 
     # --- encoders ---------------------------------------------------------------------------------
 
     @cached_property
     def apart(self) -> pd.DataFrame:
         """`xprobe_tables.encoder_distances` over all cells."""
-        return encoder_distances(self.cells)
+        return reported.encoder_distances(self.cells)
 
     def nearest(self) -> pd.DataFrame:
         """The encoder nearest to each, over all tasks and without SentLen."""
-        rest = encoder_distances(self.cells[self.cells["task"] != "SentLen"])
+        rest = reported.encoder_distances(self.cells[self.cells["task"] != "SentLen"])
         columns = {"all tasks": self.apart, "without SentLen": rest}
         others = np.where(np.eye(len(self.encoders)), np.nan, 0)
         return pd.DataFrame({x: (own + others).idxmin() for x, own in columns.items()})

@@ -1,6 +1,7 @@
-"""Controls of the tasks of Rajaee and Monz: words out of order, one part alone, no question."""
+"""Controls: words out of order, one part, no question (Rajaee and Monz); length or words alone."""
 
 import unicodedata
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -93,3 +94,18 @@ def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
         raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
     if "second" in parts and examples.second is None:
         raise TextError(f"{examples.name}: these are single sentences, without a second part")
+
+
+def token_counts(texts: Sequence[str], language: str) -> np.ndarray:
+    """The number of tokens and nothing else, ``(n, 1)``."""
+    return np.array([[len(text.split())] for text in texts], dtype=np.float32)
+
+
+def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np.ndarray:
+    """The mean of a random vector for each word, ``(n, dim)``: which words there are, no more
+    (Wieting and Kiela 2019). A word's vector depends on the word and seed."""
+    drawn = {
+        word: np.random.default_rng([seed, zlib.crc32(word.encode())]).standard_normal(dim)
+        for word in {word for text in texts for word in text.split()}
+    }
+    return np.array([np.mean([drawn[x] for x in text.split()], axis=0) for text in texts])

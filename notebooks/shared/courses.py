@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from xlx.experiment.abx_scores import MATCHED, history
+from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.plots.primitives import curves
@@ -23,7 +24,9 @@ from xlx.subjects.jobs import Recipe, Sparing
 from xlx.text.parallel import ParallelCorpus
 
 #: What is measured of a checkpoint without fine-tuning, and the dull cause of any agreement.
-COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval"), "training step"
+COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval", "MEXA"), "training step"
+#: Positions of the text on which MEXA is taken, as in its paper.
+HUNDRED = 100
 
 
 def course_runs(
@@ -71,14 +74,20 @@ def course(
 def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) -> pd.DataFrame:
     """`COURSES` of the same checkpoints, mean over layers and pairs with the source, as columns.
 
+    MEXA is of `HUNDRED` positions drawn from the text.
+
     Indexed by ``model`` and ``step``; the last column is the step (`SCHEDULE`).
     """
     states = [state for name in series for state in history(name)]
-    measured = subject_scores(states, text, COURSES, pooling="mean", max_length=None)
+    measured = subject_scores(states, text, COURSES[:-1], pooling="mean", max_length=None)
     table = pd.concat(of.table() for of in measured)
     table = table[(table["language_1"] == source) | (table["language_2"] == source)]
     wide = table.groupby(["model", "checkpoint", "task"], sort=False)["score"].mean().unstack()
     wide.index.names = ["model", "step"]
+    ways = {"poolings": ["mean"], "alternatives": False}
+    few = text.take(min(HUNDRED, len(text)), 1)
+    covered = [measure_coverage(state, few, source, **ways)["mean"] for state in states]
+    wide[COURSES[-1]] = [of.scores.mu.mean() for of in covered]
     return wide[list(COURSES)].assign(**{SCHEDULE: wide.index.get_level_values("step")})
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from shared import controls, mixing_tables, xprobe_tables
+from shared import controls, mixing_tables, treebanks, xprobe_tables
 from xlx.experiment.averages import averaged_scores
 from xlx.experiment.grids import grid, groups_of
 from xlx.experiment.mexa_scores import measure_rivals
@@ -35,7 +35,6 @@ from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.identity import Name
 from xlx.subjects.jobs import Recipe, Sparing
 from xlx.text.parallel import ParallelCorpus
-from xprobe import probing
 
 #: Languages with a treebank and Parallel UD.
 PROBED = ("en", "de", "es", "fr", "ru", "tr", "hi")
@@ -165,7 +164,7 @@ def negation() -> tuple[TransferTask, Recipe, Sparing]:
 
 def sentence_tasks_of(tasks: Sequence[str]) -> dict[str, list]:
     """X-Probe's tasks on the same sentences in all languages of `PROBED`."""
-    trees = probing.trees_of(list(PROBED))
+    trees = treebanks.trees_of(list(PROBED))
     return parallel_tasks(trees, list(tasks), folds=2, most=1200, seed=1, rules=_RULES)
 
 

@@ -75,15 +75,12 @@ def cover(
     is so of all.
     """
     covered: list[Coverage] = []
+    centred = None if len(states) > 1 else "centred" in states
     for number, name in enumerate(names, start=1):
         try:
-            covered += [
-                coverage
-                for kind in states
-                for coverage in measure_coverage(
-                    name, text, pivot, poolings=poolings, centred=kind == "centred", **options
-                ).values()
-            ]
+            covered += measure_coverage(
+                name, text, pivot, poolings=poolings, centred=centred, **options
+            ).values()
         except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
             if number == len(names) and not covered:
                 raise

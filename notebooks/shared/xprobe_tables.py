@@ -203,6 +203,25 @@ def encoder_distances(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(np.sqrt((apart**2).mean(axis=-1)), index=names, columns=names)
 
 
+# --- of `probing.probe` ---------------------------------------------------------------------------
+
+#: What names a cell of the tables: an encoder, how it came about, a language, a task.
+CELL_KEYS = ("encoder", "condition", "language", "task")
+
+
+def cell_means(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of `probing.probe` with one row per cell: means over draws and seeds, and interval.
+
+    The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over the different sentences
+    of the test parts (``n_distinct``): what other sentences would give, and not another encoder.
+    """
+    numbers = [column for column in table if column not in (*CELL_KEYS, "draw", "seed")]
+    means = table.groupby(list(CELL_KEYS), sort=False)[numbers].mean().reset_index()
+    right, n = means["accuracy"] * means["n_distinct"], means["n_distinct"]
+    low, high = share_interval(right.to_numpy(), n.to_numpy())
+    return means.assign(low=low, high=high)
+
+
 # --- of `probe_sentences` -------------------------------------------------------------------------
 
 #: What names a cell: a subject, a task, the language trained in and read in, a layer.

@@ -4,32 +4,23 @@ What reads Transformers, or any function of sentences, is `xlx.experiment.senten
 """
 
 import itertools
-import zlib
-from collections import Counter, UserDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from shared.xprobe_tables import CELL_KEYS
 from xlx.experiment.sentence_probes import dealt_labels
-from xlx.measures import probes, sentence_tasks, statistics
-from xlx.measures.sentence_tasks import (
-    SIZES,
-    TASK_PARTS,
-    Candidates,
-    ProbingTask,
-    Rules,
-    TooFewSentencesError,
-)
-from xlx.results import checks, paths, work
+from xlx.measures import probes, sentence_tasks
+from xlx.measures.sentence_tasks import SIZES, TASK_PARTS, Candidates, ProbingTask, Rules
+from xlx.results import checks, work
 from xlx.results.executors import one_thread
-from xlx.text import files
-from xlx.text.trees import Trees, load_trees
+from xlx.text.trees import Trees
 from xprobe import encoders
 from xprobe.encoders import Recipe, Sentences
 from xprobe.word_spaces import Lookup
@@ -42,8 +33,6 @@ PAPERS_PROBE = {
     "learning_rate": 1e-3, "batch_size": 10, "anneal": 1.0, "weight_decay": 0.0,
     "standardise": False,
 }  # fmt: skip
-#: What names a cell of the tables: an encoder, how it came about, a language, a task.
-CELL_KEYS = ("encoder", "condition", "language", "task")
 
 
 @dataclass(frozen=True)
@@ -67,21 +56,6 @@ class Subject:
         if self.recipe is None:
             return {"mean": self.lookup.ask}
         return {"encoder": self.recipe.ask, "lookup": self.lookup.ask}
-
-
-def token_counts(texts: Sequence[str], language: str) -> np.ndarray:
-    """The number of tokens and nothing else, ``(n, 1)``."""
-    return np.array([[len(text.split())] for text in texts], dtype=np.float32)
-
-
-def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np.ndarray:
-    """The mean of a random vector for each word, ``(n, dim)``: which words there are, no more
-    (Wieting and Kiela 2019). A word's vector depends on the word and seed."""
-    drawn = {
-        word: np.random.default_rng([seed, zlib.crc32(word.encode())]).standard_normal(dim)
-        for word in {word for text in texts for word in text.split()}
-    }
-    return np.array([np.mean([drawn[x] for x in text.split()], axis=0) for text in texts])
 
 
 def alike(
@@ -111,7 +85,7 @@ def alike(
         totals = {code: own.get(name, 0) for code, own in usable.items()}
         able = [code for code, total in totals.items() if total >= max(least, 1)]
         if not able:
-            raise TooFewSentencesError(
+            raise sentence_tasks.TooFewSentencesError(
                 f"{name}: {max(least, 1)} sentences are needed, and no language has more than "
                 f"{max(totals.values())}; lower `least`, change the rules or add text"
             )
@@ -140,7 +114,7 @@ def _candidates(
     """What is usable for the tasks in a language, whose trees are let go behind the last one."""
     pool = sentence_tasks.Pool.of(trees[language])
     for name in names:
-        with suppress(TooFewSentencesError):  # not even its classes are there
+        with suppress(sentence_tasks.TooFewSentencesError):  # not even its classes are there
             yield name, Candidates.of(name, pool, rules or Rules())
 
 
@@ -256,37 +230,6 @@ CELLS = work.Kind(
     "xprobe-cells", _probed, version=1, tolerance=4.0, difference=_cells_apart, side_by_side=True,
     shared_seconds=120.0,  # word vectors, the encoder and its mapping
 )  # fmt: skip
-
-
-def cell_means(table: pd.DataFrame) -> pd.DataFrame:
-    """The table of `probe` with one row per cell: means over draws and seeds, and an interval.
-
-    The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over the different sentences
-    of the test parts (``n_distinct``): what other sentences would give, and not another encoder.
-    """
-    numbers = [column for column in table if column not in (*CELL_KEYS, "draw", "seed")]
-    means = table.groupby(list(CELL_KEYS), sort=False)[numbers].mean().reset_index()
-    right, n = means["accuracy"] * means["n_distinct"], means["n_distinct"]
-    low, high = statistics.share_interval(right.to_numpy(), n.to_numpy())
-    return means.assign(low=low, high=high)
-
-
-class ParsedText(UserDict[str, Path]):
-    """By language the trees of a folder, read each time that they are asked for: millions of
-    sentences of several languages at once do not fit into memory."""
-
-    def __getitem__(self, code: str) -> list[Trees]:
-        return [load_trees(code, "own", path=self.data[code])]
-
-
-def trees_of(languages: Sequence[str], folder: str | None = None) -> Mapping[str, list[Trees]]:
-    """By language the trees of a folder of one's own, or of the two treebanks that are shipped."""
-    if folder:
-        own = ParsedText({code: paths.ROOT / folder / code for code in languages})
-        for path in own.data.values():
-            files.files_below(path, Path.is_file, "file", "`make wiki` parses text.")
-        return own
-    return {code: [load_trees(code, source) for source in ("ud", "pud")] for code in languages}
 
 
 def common_tasks(

@@ -153,8 +153,7 @@ def test_agrees_with_float64_where_all_cosines_crowd() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    ["rotation", "scaling", "positions", "language order", "dimension of zeros"],
+    "change", ["rotation", "scaling", "positions", "language order", "dimension of zeros"]
 )
 def test_scores_do_not_depend_on(change: str) -> None:
     vectors = random_vectors(40, 8, 11)

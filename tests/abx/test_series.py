@@ -41,10 +41,7 @@ def test_a_model_without_a_history_is_itself(corpus: ParallelCorpus, tmp_path: P
     (name,) = abx_scores.history(str(tmp_path / "mine"))
     alone, of_series = subject_scores([name, "mini-infoxlm"], corpus)
     assert (alone.model, alone.step) == ("mine", 0)
-    assert (of_series.model, of_series.step) == (
-        "mini-infoxlm",
-        RECIPES["mini-infoxlm"].steps,
-    )
+    assert (of_series.model, of_series.step) == ("mini-infoxlm", RECIPES["mini-infoxlm"].steps)
     for task, scores in of_series.scores.scores.items():
         np.testing.assert_array_equal(alone.scores.scores[task], scores)
     with pytest.raises(identity.NoHistoryError):

@@ -49,17 +49,14 @@ def run() -> list[Row]:
     texts = [list(corpus.sentences[language][:SENTENCES]) for language in LANGUAGES]
     sentences = [sentence for text in texts for sentence in text]
     encoder = load("mini-xlmr", device="cpu")
-    half = load("mini-xlmr", device="cpu", dtype="bfloat16")
 
     result = embed(encoder, sentences)
     expected = obvious_loop(encoder, sentences)
     difference = np.abs(result.states - expected).max() / np.abs(expected).max()
     assert difference < 1e-4, f"the two ways disagree by {difference}"
 
-    ours, loop, bfloat16 = best_of(
-        lambda: embed(encoder, sentences),
-        lambda: obvious_loop(encoder, sentences),
-        lambda: embed(half, sentences),
+    ours, loop = best_of(
+        lambda: embed(encoder, sentences), lambda: obvious_loop(encoder, sentences)
     )
     lengths = [len(ids) for ids in encoder.tokenizer(list(dict.fromkeys(sentences)))["input_ids"]]
     places = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches(lengths))
@@ -68,5 +65,4 @@ def run() -> list[Row]:
         Row("embeddings: float32, 6 x 128", sum(lengths) / ours, "tokens/s"),
         Row("embeddings: over the obvious loop", loop / ours, "times", "> 2"),
         Row("embeddings: share of padding", padding, "%", "< 5"),
-        Row("embeddings: bfloat16 over float32", ours / bfloat16, "times"),
     ]

@@ -22,7 +22,7 @@ from tests.bench import Row
 from xlx.report import inputs
 from xlx.results.paths import ROOT
 from xlx.subjects.identity import public_models
-from xlx.subjects.loading import load
+from xlx.subjects.loading import load, supported
 from xlx.subjects.states import embed
 from xlx.text import parallel
 
@@ -55,13 +55,20 @@ def quick_report(folder: Path) -> Iterator[Row]:
             assert status == 0
         whole, took = time.perf_counter() - began, used.ru_utime + used.ru_stime
     corpus, _ = inputs.reported_text("wmt24pp", inputs.QUICK_LANGUAGES, inputs.QUICK)
-    encoder, began = load(MODEL, device="cpu"), time.process_time()
-    for sentences in corpus.sentences.values():
-        embed(encoder, sentences)
-    reading = time.process_time() - began
+
+    def read(dtype: str) -> tuple[float, np.ndarray]:
+        encoder, began = load(MODEL, device="cpu", dtype=dtype), time.process_time()
+        last = np.concatenate([embed(encoder, x).states[-1] for x in corpus.sentences.values()])
+        return time.process_time() - began, last / np.linalg.norm(last, axis=1, keepdims=True)
+
+    reading, vectors = read("float32")
     yield Row("public: first line of a quick report", start, "s", "< 8 on free cores")
     yield Row("public: a quick report", whole, "s", "< 60 on two free cores")
     yield Row("public: a quick report over reading its text once", took / reading, "times")
+    if supported():
+        seconds, others = read("bfloat16")
+        yield Row("public: bfloat16 over float32", reading / seconds, "times")
+        yield Row("public: least cosine of the two", (vectors * others).sum(axis=1).min(), "")
 
 
 def beside_encode(folder: Path) -> list[Row]:

@@ -13,13 +13,7 @@ from tests.experiment import csls
 from xlx import measures
 from xlx.experiment import scoring
 from xlx.experiment.averages import average
-from xlx.experiment.scoring import (
-    BagOfSubwords,
-    FunctionSubject,
-    Length,
-    Subject,
-    scored,
-)
+from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject, scored
 from xlx.measures import abx
 from xlx.results import work
 from xlx.text.parallel import ParallelCorpus

@@ -10,11 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from torch.nn import functional
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoTokenizer,
-)
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from family import objectives, pretraining, vocabulary
 from family.batches import NO_LABEL, held_out_batches

@@ -9,10 +9,7 @@ import pytest
 
 import abx_5_probing
 from family import pretraining_text, training_text
-from family.pretraining_text import (
-    PRETRAINING_SOURCES,
-    read_source,
-)
+from family.pretraining_text import PRETRAINING_SOURCES, read_source
 from family.training_text import AlignedSource, Lines
 from xlx.results import paths
 

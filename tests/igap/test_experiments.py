@@ -88,6 +88,18 @@ def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half()
     assert turned["low"].item() > 0
 
 
+def test_what_agrees_by_language_alone_has_no_direction_of_its_own() -> None:
+    keys = [(x, y) for x in "abcdefgh" for y in "abcdefgh" if x != y]
+    index = pd.MultiIndex.from_tuples(keys, names=["source", "target"])
+    by_language = pd.Series([(ord(x) - ord(y)) / 4 for x, y in keys], index)
+    own, other = np.random.default_rng(0).normal(size=(2, 56))
+    ours, *others = (by_language + x for x in (own, other, own / 2))
+    apart, alike = (igap_4_directions.agreement(ours, x)["r"] for x in others)
+    assert abs(apart["direction alone"]) < 0.25 < 0.8 < apart["means of a source"]
+    assert alike["direction alone"] == pytest.approx(1)
+    assert igap_4_directions.extreme_sources(by_language)["worst source"] == "h 7, g 1"
+
+
 def test_what_turns_without_one_seed_cannot_be_told() -> None:
     noise, at = 0.02 * np.random.default_rng(0).standard_normal(400), np.ones((3, 1))
     each = at + noise, at * [[-0.2], [-0.2], [0.6]] + noise, noise - at, at[:1] + noise  # one seed

@@ -160,11 +160,19 @@ def test_cut_sentences_are_counted_and_alternatives_left_out_if_not_asked_for(
 
 
 def test_centred_scores_are_those_of_states_without_the_offset(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage]
-) -> None:
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    seen = calls(monkeypatch, corpus)
+    both = mexa_scores.measure_coverage(model, corpus, centred=None)
+    assert seen == [(code, BOTH) for code in ("en", "de", "fr", "ja", "sw")]  # each once, for both
+    assert tuple(both) == (*BOTH, *(f"{pooling} centred" for pooling in BOTH))
+    assert not mexa_scores.languages_to_read(model, corpus, centred=None)
     covered = mexa_scores.measure_coverage(model, corpus, centred=True)
-    assert tuple(covered) == BOTH
+    assert (tuple(covered), len(seen)) == (BOTH, 5)
     for pooling, own in covered.items():
+        same(both[pooling], measured[pooling])
+        same(both[f"{pooling} centred"], own)
         states = embed_corpus(loading.load(model), corpus, pooling=pooling).states
         same_scores(own.scores, mexa.scores(alignment.centred(states), "en"))
         assert (own.scores.hits != measured[pooling].scores.hits).any()
@@ -184,18 +192,10 @@ def test_a_checkpoint_has_the_name_of_its_series(tmp_path: Path, corpus: Paralle
     assert (first.scores.only_rival != last.scores.only_rival).any()
 
 
-@pytest.mark.parametrize(
-    ("n_layers", "expected"),
-    [
-        (1, (1,)),
-        (2, (1, 2)),
-        (6, (1, 2, 3, 4, 5)),
-        (12, (2, 4, 6, 8, 9)),
-        (25, (4, 8, 12, 16, 20)),
-        (26, (5, 10, 15, 20, 25)),
-        (80, (5, 10, 15, 20, 25)),
-    ],
-)
+@pytest.mark.parametrize(("n_layers", "expected"), [
+    (1, (1,)), (2, (1, 2)), (6, (1, 2, 3, 4, 5)), (12, (2, 4, 6, 8, 9)), (25, (4, 8, 12, 16, 20)),
+    (26, (5, 10, 15, 20, 25)), (80, (5, 10, 15, 20, 25)),
+])  # fmt: skip
 def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
     assert mexa_2_estimation.middle_layers(n_layers) == expected
 
@@ -204,11 +204,9 @@ def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(
-    model: Path,
-    corpus: ParallelCorpus,
-    measured: dict[str, mexa_scores.Coverage],
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     with monkeypatch.context() as patch:
         first = calls(patch, corpus, stop_at=4)
         with pytest.raises(KeyboardInterrupt):
@@ -229,11 +227,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
 
 
 def test_only_the_language_and_the_pooling_that_are_new_are_computed(
-    model: Path,
-    corpus: ParallelCorpus,
-    measured: dict[str, mexa_scores.Coverage],
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     mexa_scores.measure_coverage(model, corpus.select(["en", "ja"]), poolings=["last"])
     seen = calls(monkeypatch, corpus)
     covered = mexa_scores.measure_coverage(model, corpus.select(["ja", "sw", "en"]))
@@ -274,11 +270,9 @@ def test_results_tell_apart_what_a_score_depends_on(
 
 
 def test_a_cluster_gets_a_few_languages_at_once(
-    model: Path,
-    corpus: ParallelCorpus,
-    measured: dict[str, mexa_scores.Coverage],
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     assert mexa_scores._portions("abcde") == ["abcde"]
     monkeypatch.setattr(mexa_scores, "PORTION", 3)
     with settings.settings(scheduler="tcp://nowhere:1"):

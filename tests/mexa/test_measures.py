@@ -376,6 +376,5 @@ def test_sentences_without_a_direction_tie() -> None:
     moved = alignment.centred(states)
     assert not mexa.scores(moved).hits[0].any()
     np.testing.assert_array_equal(
-        mexa.scores(moved).hits[1],
-        mexa.scores({x: own[1:] for x, own in moved.items()}).hits[0],
+        mexa.scores(moved).hits[1], mexa.scores({x: own[1:] for x, own in moved.items()}).hits[0]
     )

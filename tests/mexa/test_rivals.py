@@ -9,7 +9,6 @@ import mexa_1_alignment
 from xlx.experiment import mexa_scores, scoring
 from xlx.measures import mexa
 from xlx.text import parallel
-from xlx.text.languages import LANGUAGES, family_of
 
 
 def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
@@ -40,6 +39,12 @@ def test_hits_are_sentences_without_rivals_and_ties_are_rivals() -> None:
     states["en"][0, 3] = states["en"][0, 4]
     hits = mexa.scores(states, "en").hits[:, 0]
     assert np.array_equal(mexa.count_rivals(states["de"], states["en"])["either"] == 0, hits)
+
+
+def test_more_rivals_than_a_number_holds_are_refused() -> None:
+    many = np.zeros((1, 2**15 + 1, 1))
+    with pytest.raises(ValueError, match="32,768 sentences at most, not 32,769: take fewer"):
+        mexa.count_rivals(many, many)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
@@ -86,11 +91,3 @@ def test_drawn_subsets_have_the_exact_score() -> None:
         mu = np.array([(~beaten[np.ix_(x, x)].any(axis=1)).mean() for x in drawn])
         apart = abs(mu.mean() - mexa.spared(counted["either"], n_all, n).mean())
         assert apart <= 2 * mu.std() / n_draws**0.5
-
-
-def test_every_label_of_flores_has_a_family() -> None:
-    labels = parallel.tags("flores200-100").values()
-    assert "?" not in set(map(family_of, labels))
-    assert {x.family for x in LANGUAGES.values()} == {
-        family_of(x.flores) for x in LANGUAGES.values()
-    }

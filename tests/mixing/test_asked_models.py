@@ -94,8 +94,7 @@ def test_every_pair_is_answered_as_alone(model: str, limit: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "options"),
-    [("bert", {}), ("llama", {"pad_token_id": 1})],
+    ("architecture", "options"), [("bert", {}), ("llama", {"pad_token_id": 1})]
 )
 def test_heads_of_all_kinds_of_models(architecture: str, options: dict, tmp_path: Path) -> None:
     name = headed(tmp_path / architecture, architecture, **options)

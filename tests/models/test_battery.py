@@ -1,13 +1,13 @@
 """A battery of architectures: each with each pooling, space and measure, against literal loops.
 
 A cell equals what a literal computation gives within 1e-6, or is one clear sentence. States come
-from `transformers`, a sentence at a time; scores are counted triplet by triplet.
+from `transformers`, a sentence at a time; scores are counted triplet by triplet; a report has them.
 """
 
 import inspect
 import json
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from transformers import AutoModel, AutoTokenizer
 from tests import tiny
 from tests.models.conftest import assert_one_sentence
 from xlx.experiment.scoring import subject_scores
+from xlx.report.inputs import reported_model
+from xlx.report.tables import coverage_rows, layer_rows, measured_models
 from xlx.subjects import loading, states
 from xlx.subjects.pooling import POOLINGS
 from xlx.text.parallel import ParallelCorpus
@@ -25,9 +27,9 @@ from xlx.text.parallel import ParallelCorpus
 pytestmark = pytest.mark.filterwarnings("ignore::xlx.subjects.states.PoolingWarning")
 
 TEXT = {
-    "en": ("The weather is fine today.", "Yes", "It rains in the village", "They say so", "What?"),
-    "de": ("Das Wetter ist heute schön.", "Ja", "Im Dorf regnet es", "Sie sagen das", "Was?"),
-    "fr": ("Il fait beau.", "Oui", "Il pleut au village", "On le dit", "Quoi ?"),
+    "en": ("The weather is fine today.", "Yes", "It rains in town", "It snows in town", "What?"),
+    "de": ("Das Wetter ist heute schön.", "Ja", "Im Dorf regnet es", "Im Dorf schneit es", "Was?"),
+    "fr": ("Il fait beau.", "Oui", "Il pleut au village", "Il neige au village", "Quoi ?"),
 }
 CORPUS = ParallelCorpus("battery", TEXT, tuple("12345"), ("",) * 5, "", "")
 SPACES = ("raw", "centred", "standardised")
@@ -55,7 +57,7 @@ def test_every_cell_is_the_literal_one_or_a_sentence(
             assert_one_sentence(error)
             assert not read
             continue
-        found = states.embed_corpus(encoder, CORPUS, pooling=pooling).states
+        found, means = states.embed_corpus(encoder, CORPUS, pooling=pooling).states, {}
         for code, expected in literal_states(folder, pooling).items():
             assert np.abs(found[code] - expected).max() <= 1e-6 * max(1, np.abs(expected).max())
         for space in SPACES:
@@ -66,6 +68,12 @@ def test_every_cell_is_the_literal_one_or_a_sentence(
                     for measure in MEASURES:
                         cell = scored.scores.scores[measure][layer, place]
                         check(cell, literal_scores(measure, *(vectors[x] for x in pair)))
+            means |= {(space, x): y.mean(axis=(1, 2)) for x, y in scored.scores.scores.items()}
+        (report,) = measured_models([reported_model(folder, pooling)], CORPUS, untrained=False)
+        rows = layer_rows(report).set_index(["space", "task"])["score"]
+        for cell in product(SPACES[:2], MEASURES[:3]):
+            np.testing.assert_allclose(rows.loc[cell], means[cell], atol=1e-6)
+        assert len(coverage_rows(report)) == 8  # of two languages, in two spaces, two ways
         assert len(read) == sum(map(len, TEXT.values()))  # each sentence once
 
 

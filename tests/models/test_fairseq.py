@@ -116,8 +116,7 @@ def test_fairseq_checkpoint_gives_the_same_states(write, original, tmp_path, sty
         convert_fairseq(path, made, **options)
     encoder = load(made, device="cpu")
     assert torch.equal(
-        hidden(encoder.model, encoder.tokenizer),
-        hidden(original.roberta, encoder.tokenizer),
+        hidden(encoder.model, encoder.tokenizer), hidden(original.roberta, encoder.tokenizer)
     )
     config = encoder.model.config
     assert (config.num_attention_heads, config.hidden_dropout_prob) == (4, 0.2)

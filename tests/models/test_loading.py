@@ -17,12 +17,7 @@ from tests import tiny
 from tests.models.conftest import Attack, assert_one_sentence, hidden
 from xlx.results import store
 from xlx.subjects import identity
-from xlx.subjects.identity import (
-    ModelNotFoundError,
-    checkpoints,
-    fingerprint,
-    identify,
-)
+from xlx.subjects.identity import ModelNotFoundError, checkpoints, fingerprint, identify
 from xlx.subjects.loading import load
 
 
@@ -196,9 +191,7 @@ def test_pickle_with_code_is_refused_and_not_run(tmp_path, as_zip) -> None:
     folder = tiny.save(tmp_path / "model", safetensors=False)
     touched = tmp_path / "touched"
     torch.save(
-        {"a": Attack(touched)},
-        folder / "pytorch_model.bin",
-        _use_new_zipfile_serialization=as_zip,
+        {"a": Attack(touched)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=as_zip
     )
     with pytest.raises(
         ValueError, match=r"could run code when read: get the model as safeten"

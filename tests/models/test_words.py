@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoModel,
-    ByT5Tokenizer,
-    LlamaTokenizer,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoModel, ByT5Tokenizer, LlamaTokenizer, PreTrainedTokenizerFast
 
 from tests import tiny, toy
 from tests.models.conftest import assert_close, token_budget

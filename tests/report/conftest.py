@@ -1,6 +1,7 @@
 """A report of two shipped models on 24 sentences in four languages, written once."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,19 @@ class Written:
     page: str
     said: dict
     tables: dict[str, pd.DataFrame]
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture) -> Callable[..., str]:
+    """What a command says, in a line, on its way out."""
+
+    def line_of(*given: object) -> str:
+        capsys.readouterr()
+        assert command.main([*map(str, given)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return line_of
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """`xlx igap`: its rows against the library's, what is stored, what it refuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_rows_are_those_of_the_library(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ["igap", model, "--languages", "de,ja", "--epochs", "60", "--lr", "0.003",
-             "--seeds", "2", "--out", str(tmp_path / "out")]  # fmt: skip
+             "--dtype", "tf32", "--seeds", "2", "--out", str(tmp_path / "out")]  # fmt: skip
     assert command.main([*given, "--estimate"]) == 0
     assert "computing 4 runs" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
@@ -41,8 +42,8 @@ def test_rows_are_those_of_the_library(
     said = capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "out" / "igap.csv").set_index(["subject", "target"])
     (jobs,) = asked
-    assert [(job.model == model, job.recipe.learning_rate) for job in jobs] == [
-        (True, 0.003), (True, 0.003), (False, 3e-4), (False, 3e-4),
+    assert [(job.model == model, job.recipe.learning_rate, job.recipe.dtype) for job in jobs] == [
+        (True, 0.003, "tf32"), (True, 0.003, "tf32"), (False, 3e-4, "tf32"), (False, 3e-4, "tf32"),
     ]  # fmt: skip
     task = igap_command.labelled_task()
     of = Transfers(task, tuple(tune(jobs[:2])))
@@ -82,27 +83,16 @@ def test_printed_rows_are_those_of_the_nearest_table(model: str) -> None:
         assert own["kept"] == pytest.approx(1 - value["IGap"] / guess)
 
 
-def refused(given: list[str], capsys: pytest.CaptureFixture) -> str:
-    """What a command says on its way out, in a line."""
-    capsys.readouterr()
-    assert command.main(["igap", *given]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
-
-
 def test_what_does_not_learn_has_no_igap(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    model: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
-    given = [model, "--epochs", "1", "--lr", "1e-9", "--out", str(tmp_path / "out")]
-    said = refused(given, capsys)
+    said = refused("igap", model, "--epochs", 1, "--lr", "1e-9", "--out", tmp_path / "out")
     assert "IGAP of tiny is not defined" in said
     assert "more --epochs" in said
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_is_said_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_what_cannot_be_is_said_in_a_sentence(tmp_path: Path, refused: Callable[..., str]) -> None:
     encoder = str(tiny.save(tmp_path / "tiny", "xlm-roberta"))
     decoder = str(tiny.save(tmp_path / "decoder", "llama"))
     for given, says in (
@@ -112,6 +102,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
         ([encoder, "--task", "PI", "--languages", "de,sw"], "sw"),
         ([encoder, "--task", "PI", "--languages", "en"], "name one to transfer to"),
         ([encoder, "--seeds", "0"], "--seeds is 0"),
+        ([encoder, "--dtype", "float16"], "dtype"),
         ([encoder, "--task", "PI", "--lr", "-1"], "learning_rate is -1.0"),
     ):
-        assert says in refused(given, capsys)
+        assert says in refused("igap", *given)

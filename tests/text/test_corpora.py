@@ -144,8 +144,7 @@ def ids(**texts):
 
 def test_lines_with_ids(tmp_path):
     folder = write(
-        tmp_path / "mine",
-        **ids(en={"b": "two", "a": "one\tand"}, de={"a": "eins", "b": "zwei "}),
+        tmp_path / "mine", **ids(en={"b": "two", "a": "one\tand"}, de={"a": "eins", "b": "zwei "})
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -129,10 +129,7 @@ def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
         (("xquad", "en", "train"), "xquad has no 'train' part with answers; it has test"),
         (("tydiqa", "en"), "tydiqa has no 'test' part with answers; it has train and validation"),
         (("xquad", "no language"), "is no language tag"),
-        (
-            ("xquad", "ro"),
-            r"xquad.* is shipped in ro; there is .*path=, a folder with xquad\.ro",
-        ),
+        (("xquad", "ro"), r"xquad.* is shipped in ro; there is .*path=, a folder with xquad\.ro"),
         (("squad", "de", "train"), "SQuAD is in English"),
         (("squad", "en", "train"), r"squad.* is shipped .*train-v1\.1\.json"),
     ],

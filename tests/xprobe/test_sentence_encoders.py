@@ -109,8 +109,6 @@ def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None
 def test_vectors_have_the_widths_of_the_paper() -> None:
     nets = {name: encoder(name, Sizes(), 1) for name in ("rnn-max", "cnn-max", "attention-max")}
     assert {net.width for net in nets.values()} == {1024}
-    millions = [sum(x.numel() for x in net.parameters()) / 1e6 for net in nets.values()]
-    assert np.round(millions[:2], 1).tolist() == [9.6, 5.3]
     vectors = encode("cnn-max", MINI, weights(encoder("cnn-max", MINI, 1)), some(width=100))
     assert (vectors.shape, vectors.dtype) == ((7, 128), np.float32)
 
@@ -120,10 +118,7 @@ def test_vectors_have_the_widths_of_the_paper() -> None:
     [
         (lambda: encoder("rnn-min", TINY, 1), r"'rnn-min' is none of rnn-max, rnn-last"),
         (lambda: Sentences.of([["a"], []], np.array), r"sentence 1 \(from 0\) has no words"),
-        (
-            lambda: taught("cnn-max", learning_rate=1e30, batch_size=150),
-            r"is no longer a number in",
-        ),
+        (lambda: taught("cnn-max", learning_rate=1e30, batch_size=150), r"no longer a number in"),
         (lambda: mapped("cnn-max", lam=0.5), r"lam is 0.5.* below 0.5"),
         (lambda: mapped("cnn-max", n=1), r"there are 1 translations"),
     ],
@@ -186,9 +181,8 @@ def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
     assert torch.equal(before, torch.random.get_rng_state())
     assert not np.array_equal(one.arrays["history.loss"], other.arrays["history.loss"])
     whole = taught("rnn-max", epochs=1, sizes=replace(TINY, dropout=0.0), seed=1)
-    assert (
-        one.arrays["history.loss"][0] != whole.arrays["history.loss"][0]
-    )  # dropped out in training
+    # dropped out in training
+    assert one.arrays["history.loss"][0] != whole.arrays["history.loss"][0]
     vectors = [encode("rnn-max", one.sizes, one.part("state"), some()) for _ in range(2)]
     assert np.array_equal(*vectors)
 

@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from shared.controls import random_words, token_counts
+from shared.xprobe_tables import cell_means
 from tests.tables import of
 from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes
@@ -16,7 +18,7 @@ from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.results.settings import current
 from xprobe import probing
 from xprobe.encoders import Sentences, Sizes, encode, mean_vectors, untrained
-from xprobe.probing import CELLS, Subject, cell_means, probe, random_words, token_counts
+from xprobe.probing import CELLS, Subject, probe
 from xprobe.word_spaces import Lookup, Words
 
 Tokens = tuple[str, ...]
@@ -47,17 +49,12 @@ def order(rng: np.random.Generator) -> tuple[Tokens, int]:
 
 
 def made(
-    draw: Draw,
-    sizes: tuple[int, int, int] = (60, 20, 30),
-    *,
-    language: str = "en",
-    seed: int = 0,
-    start: int = 0,
+    draw: Draw, sizes: Sequence[int] = (60, 20, 30), *, language: str = "en", seed: int = 0
 ) -> ProbingTask:
-    """A task of random sentences; its bases are numbers, those of the test part from `start`."""
+    """A task of random sentences; its bases are numbers."""
     rng = np.random.default_rng(seed)
     parts = []
-    for n, base in zip(sizes, (10_000, 20_000, start), strict=True):
+    for n, base in zip(sizes, (10_000, 20_000, 0), strict=True):
         tokens, labels = zip(*(draw(rng) for _ in range(n)), strict=True)
         bases = tuple(f"made:{base + i}" for i in range(n))
         parts.append(TaskPart(tokens, np.array(labels), bases))
@@ -129,14 +126,12 @@ def test_what_is_stored_is_not_computed_again_and_a_change_is(monkeypatch) -> No
 
     monkeypatch.setattr(probing.encoders, "mean_vectors", counting)
     subject = Subject(words_of(), "en")
-    first, second = (made(draw, (20, 8, 9)) for draw in (length, word))
-    once = probe([subject], {"en": [first, second]}, **FAST)
-    sentences = {
-        t for task in (first, second) for part in task.parts().values() for t in part.tokens
-    }
+    first, _ = tasks = [made(draw, (20, 8, 9)) for draw in (length, word)]
+    once = probe([subject], {"en": tasks}, **FAST)
+    sentences = {t for task in tasks for part in task.parts().values() for t in part.tokens}
     assert encoded == [len(sentences)]
     # Another name of the same vectors is another row, and nothing to compute.
-    again = probe([replace(subject, condition="again")], {"en": [first, second]}, **FAST)
+    again = probe([replace(subject, condition="again")], {"en": tasks}, **FAST)
     pd.testing.assert_frame_equal(again.assign(condition="not trained"), once)
     assert len(encoded) == 1
     # One label of a task, what decides the vectors, an option: each is computed again.

@@ -173,9 +173,8 @@ def test_correlations_pair_encoders_by_name() -> None:
         pair = [own[name] for name in ENCODERS], [other[name] for name in ENCODERS]
         assert row.rho == pytest.approx(rho_by_hand(*pair))
         alone = summaries.spearman(*pair)
-        assert (row.low, row.high, row.p_value) == pytest.approx(
-            (alone.low, alone.high, alone.p_value)
-        )
+        ends = alone.low, alone.high, alone.p_value
+        assert (row.low, row.high, row.p_value) == pytest.approx(ends)
         assert (row.least, row.most) == pytest.approx(summaries.untied(*pair))
         assert row.n == 6
         assert row.least <= row.rho <= row.most
@@ -188,16 +187,10 @@ def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
     cells = table().sample(frac=1, random_state=1)
     apart = summaries.encoder_distances(cells)
     assert list(apart.index) == list(apart.columns) == list(dict.fromkeys(cells["encoder"]))
-    for one, other in itertools.combinations(ENCODERS, 2):
-        squares = [
-            (first - second) ** 2
-            for first, second in zip(
-                of(table(), encoder=one)["accuracy"], of(table(), encoder=other)["accuracy"],
-                strict=True,
-            )
-        ]  # fmt: skip
-        root = math.sqrt(sum(squares) / len(squares))
-        assert apart.loc[one, other] == apart.loc[other, one] == pytest.approx(root)
+    for pair in itertools.combinations(ENCODERS, 2):
+        first, second = (of(table(), encoder=x)["accuracy"].to_numpy() for x in pair)
+        root = math.sqrt(((first - second) ** 2).sum() / len(first))
+        assert apart.loc[pair] == apart.loc[pair[::-1]] == pytest.approx(root)
 
 
 def test_a_language_has_its_accuracy_the_twins_distance_and_what_english_reads() -> None:

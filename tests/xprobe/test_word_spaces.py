@@ -28,7 +28,6 @@ from xprobe.word_spaces import (
 )
 
 DIM = 6
-ALL = np.stack([np.arange(40), np.arange(40)], axis=1)
 
 
 def random(n: int = 40, dim: int = DIM, seed: int = 0) -> np.ndarray:
@@ -82,21 +81,10 @@ def test_a_planted_rotation_is_recovered(seed: int) -> None:
         orthogonal_map(source, target, pairs[:5])
 
 
-def test_no_orthogonal_matrix_brings_the_pairs_nearer() -> None:
-    source, target = random(seed=1), random(seed=2)
-    found = orthogonal_map(source, target, ALL)
-    np.testing.assert_allclose(found @ found.T, np.eye(DIM), atol=1e-9)
-    least = ((source @ found - target) ** 2).sum()
-    for seed in range(200):
-        assert ((source @ found @ rotation(seed=seed) - target) ** 2).sum() >= least
-
-
 def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> None:
     english, german = ({word: i for i, word in enumerate(own.split())} for own in
                        ("the cat dog house big", "der haus katze hund groß"))  # fmt: skip
-    text = (
-        "cat katze\nhouse\thaus\nbig groß\nbig dick\nbig fett\nwhale hund\nwhale wal\n\ncat  katze"
-    )
+    text = "cat katze\nhouse\thaus\nbig groß\nbig dick\nwhale hund\nwhale wal\n\ncat  katze"
     found = word_pairs(written(tmp_path / "en-de.txt", text), english, german)
     assert found.tolist() == [[1, 2], [3, 1], [4, 4]]
     for line in ("cat", "cat die katze"):
@@ -255,14 +243,11 @@ def test_means_of_ngrams_are_as_near_to_the_words_as_least_squares_has_them(monk
 def test_vectors_of_the_text_are_kept_and_named_by_what_decides_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = {
-        "a": {"en": dict(enumerate(COUNTED)), "tr": {"0": "IŞIK yandı evde", "1": "ışık evde"}}
-    }
-    monkeypatch.setattr(word_spaces, "shipped_text", lambda: short)
+    short = {"en": dict(enumerate(COUNTED)), "tr": {"0": "IŞIK yandı evde", "1": "ışık evde"}}
+    monkeypatch.setattr(word_spaces, "shipped_text", lambda: {"a": short})
     first = Words("en", dim=2).vectors
-    np.testing.assert_array_equal(
-        first.vectors, factorised(COUNTED, "en", COUNTS | {"dim": 2})["vectors"]
-    )
+    expected = factorised(COUNTED, "en", COUNTS | {"dim": 2})["vectors"]
+    np.testing.assert_array_equal(first.vectors, expected)
     monkeypatch.setattr(word_spaces, "factorised", None)
     again = Words("en", dim=2).vectors
     np.testing.assert_array_equal(lookup(again, ["xyz", "the"]), lookup(first, ["xyz", "the"]))

@@ -61,7 +61,7 @@ def measure_coverage(
     *,
     poolings: Sequence[str] = MEXA_POOLINGS,
     alternatives: bool | None = True,
-    centred: bool = False,
+    centred: bool | None = False,
     max_length: int | None = None,
     special_tokens: bool = False,
 ) -> dict[str, Coverage]:
@@ -73,31 +73,30 @@ def measure_coverage(
     reads each sentence once for all of them. ``alternatives``: also the measures of
     `alignment.measures`, of a model at every layer; None: where they are stored already.
     ``centred``: scores without the offset of each language (`alignment.centred`), and no
-    alternatives. ``max_length``: subwords of a sentence (None: what the model takes); what is
-    longer is cut, and counted. ``special_tokens``: whether those that the tokenizer adds are pooled
-    too, as in the paper's code; its numbers of a Llama, whose first token is one of great norm, are
-    to be compared with those.
+    alternatives; None: both from one reading, these as "mean centred". ``max_length``: subwords of
+    a sentence (None: what the model takes); what is longer is cut, and counted. ``special_tokens``:
+    whether those that the tokenizer adds are pooled too, as in the paper's code; its numbers of a
+    Llama, whose first token is one of great norm, are to be compared with those.
 
     ValueError as `states.embed`, `mexa.scores` and `alignment.measures`, naming the language;
     TextError for a pivot that the corpus has not, or no other language.
     """
     options = {"max_length": max_length, "special_tokens": special_tokens}
     of_subject = as_subject(subject)
-    forms = {True: "alternatives", None: "either"}
-    form = forms.get(alternatives, "hits") if not centred and _is_model(of_subject) else "hits"
+    form = {True: "alternatives", None: "either"}.get(alternatives, "hits")
     values, pivot = _values(of_subject, corpus, pivot, poolings, options, form, centred)
-    model, states = of_subject.label[0], "centred" if centred else "raw"
-    return {way: _coverage(model, way, states, pivot, of) for way, of in values.items()}
+    found = [_coverage(of_subject.label[0], *way, pivot, of) for way, of in values.items()]
+    both = {"centred": " centred"} if centred is None else {}
+    return {one.pooling + both.get(one.states, ""): one for one in found}
 
 
 def languages_to_read(
     subject: Subject | Name, corpus: ParallelCorpus, pivot: str = "en", *,
-    poolings: Sequence[str] = MEXA_POOLINGS, centred: bool = False, **options: object,
+    poolings: Sequence[str] = MEXA_POOLINGS, centred: bool | None = False, **options: object,
 ) -> list[str]:  # fmt: skip
     """Languages that `measure_coverage` would have to compute, with ``alternatives=None``."""
     options, of = {"max_length": None, "special_tokens": False} | options, as_subject(subject)
-    form = "either" if _is_model(of) and not centred else "hits"
-    values, _ = _values(of, corpus, pivot, poolings, options, form, centred, stored=True)
+    values, _ = _values(of, corpus, pivot, poolings, options, "either", centred, stored=True)
     lacking = {x for by_language in values.values() for x, y in by_language.items() if y is None}
     return [code for code in corpus.languages if code in lacking]
 
@@ -108,36 +107,40 @@ def _is_model(subject: Subject) -> bool:
 
 def _values(
     subject: Subject, corpus: ParallelCorpus, pivot: str, poolings: Sequence[str],
-    options: Mapping[str, object], form: str, centred: bool, *, stored: bool = False,
-) -> tuple[dict[str, dict[str, ledger.Value]], str]:  # fmt: skip
-    """Pooling → language → what is kept of it and the pivot; the corpus's code of the pivot.
+    options: Mapping[str, object], form: str, centred: bool | None, *, stored: bool = False,
+) -> tuple[dict[tuple[str, bool], dict[str, ledger.Value]], str]:  # fmt: skip
+    """Pooling, whether centred → language → what is kept of it and the pivot; the pivot's code.
 
-    ``form``: "hits" (`hits_of`), "alternatives" (those too), "either", whichever is stored, or
-    "rivals" (`mexa.count_rivals`). ``stored``: nothing is computed; what is not there is None.
+    ``form``: "hits" (`hits_of`), "alternatives" (those too, of a model that is not centred),
+    "either", whichever is stored, or "rivals" (`mexa.count_rivals`). ``stored``: nothing is
+    computed; what is not there is None.
     """
     checks.loaded(corpus)
     pivot, languages = with_pivot(corpus, pivot)
     poolings = tuple(dict.fromkeys(checks.several(poolings, "poolings")))
     if not poolings:
         raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
+    vectors = {subject.label[0]: subject.vectors}
     if _is_model(subject):
-        ways = {x: Subject(subject.name, {"pooling": x, **options}).vectors for x in poolings}
-    else:
-        ways = {subject.label[0]: subject.vectors}
-    about = {"pivot": corpus.text_hash(pivot), "alternatives": form in ("alternatives", "either")}
-    about |= {"space": "centred"} if centred else {}
-    about |= {"rivals": True} if form == "rivals" else {}
+        vectors = {x: Subject(subject.name, {"pooling": x, **options}).vectors for x in poolings}
+    ways = [(x, moved) for moved in (False, True) if centred in (moved, None) for x in vectors]
+    more = _is_model(subject) and form in ("alternatives", "either")
+    about = {"pivot": corpus.text_hash(pivot)} | ({"rivals": True} if form == "rivals" else {})
     asked = [(language, way) for language in languages for way in ways]
-    abouts = [about | {"states": ways[way], "text": corpus.text_hash(x)} for x, way in asked]
+    abouts = [
+        about | {"alternatives": more and not moved, "states": vectors[x]}
+        | ({"space": "centred"} if moved else {}) | {"text": corpus.text_hash(language)}
+        for language, (x, moved) in asked
+    ]  # fmt: skip
     kept_there = range(len(asked)) if stored or form == "either" else ()
     if form == "either":
         found = work.results(COVERAGE, abouts, list, uncomputable=kept_there)
-        pairs = zip(abouts, found, strict=True)
-        abouts = [one | {"alternatives": value is not None} for one, value in pairs]
+        for one, value in zip(abouts, found, strict=True):
+            one["alternatives"] &= value is not None
         form, kept_there = "hits", kept_there if stored else ()
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
-        by_language: dict[str, list[str]] = {}
+        by_language: dict[str, list[tuple[str, bool]]] = {}
         for position in missing:
             language, way = asked[position]
             by_language.setdefault(language, []).append(way)
@@ -145,12 +148,12 @@ def _values(
             for part in _portions(list(group)):
                 positions = [asked.index((language, way)) for language in part for way in some]
                 text = corpus.select([pivot, *part])
-                yield positions, (subject, text, some, options, form, centred)
+                yield positions, (subject, text, some, options, form)
 
     values = work.results(
         COVERAGE, abouts, calls, what=f"coverage, {subject.label[0]}", uncomputable=kept_there
     )
-    by_way: dict[str, dict[str, ledger.Value]] = {way: {} for way in ways}
+    by_way: dict[tuple[str, bool], dict[str, ledger.Value]] = {way: {} for way in ways}
     for (language, way), value in zip(asked, values, strict=True):
         by_way[way][language] = value
     return by_way, pivot
@@ -176,17 +179,18 @@ _Read = tuple[np.ndarray | sparse.csr_array, float]
 
 
 def _measured(
-    subject: Subject, corpus: ParallelCorpus, ways: Sequence[str], options: Mapping[str, object],
-    form: str, centred: bool,
+    subject: Subject, corpus: ParallelCorpus, ways: Sequence[tuple[str, bool]],
+    options: Mapping[str, object], form: str,
 ) -> Iterator[dict[str, np.ndarray]]:  # fmt: skip
     """What is kept of each language but the first, the pivot, and of each way."""
     pivot, *languages = corpus.languages
     lost: dict[str, dict[str, float]] = {"tokens unknown to it": {}, "sentences cut": {}}
-    read = _reader(subject, corpus, ways, options, lost)
+    read = _reader(subject, corpus, list(dict.fromkeys(x for x, _ in ways)), options, lost)
     of_pivot = read(pivot)
     for language in languages:
-        for way, (own, told) in read(language).items():
-            others, told_of_pivot = of_pivot[way]
+        of_language = read(language)
+        for way, centred in ways:
+            (own, told), (others, told_of_pivot) = of_language[way], of_pivot[way]
             vectors = {language: own, pivot: others}
             if sparse.issparse(own):
                 used = np.unique(np.concatenate([x.indices for x in vectors.values()]))
@@ -197,12 +201,12 @@ def _measured(
                 continue
             kept_of = hits_of(mexa.scores(vectors, pivot))
             kept_of[_told(subject)] = np.array([told, told_of_pivot])
-            if form == "alternatives":
+            if form == "alternatives" and not centred and _is_model(subject):
                 table = alignment.measures(vectors, pivot)
                 table = table.pivot(index="measure", columns="layer", values="value")
                 kept_of["measures"] = table.loc[list(alignment.ALIGNMENT_MEASURES)].to_numpy()
             yield kept_of
-    if not centred and form != "rivals":  # those are the same texts again
+    if form != "rivals" and not all(centred for _, centred in ways):  # else the same texts again
         checks.legible(subject.label[0], corpus.name, lost)
 
 
@@ -270,12 +274,9 @@ COVERAGE = work.Kind(
 
 
 def _coverage(
-    model: str,
-    pooling: str,
-    states: str,
-    pivot: str,
+    model: str, pooling: str, centred: bool, pivot: str,
     by_language: Mapping[str, Mapping[str, np.ndarray]],
-) -> Coverage:
+) -> Coverage:  # fmt: skip
     rows = [
         (language, layer, measure, value)
         for language, arrays in by_language.items()
@@ -288,6 +289,7 @@ def _coverage(
     nothing = (0, 0)  # of a bag, which is cut as its model is, nothing is told
     cut = {x: int(arrays.get("cut", nothing)[0]) for x, arrays in by_language.items()}
     cut[pivot] = int(next(iter(by_language.values())).get("cut", nothing)[1])
+    states = "centred" if centred else "raw"
     return Coverage(model, pooling, states, pivot_scores(by_language, pivot), table, cut)
 
 
@@ -311,8 +313,9 @@ def mean_subwords(
     """
     bag = BagOfSubwords(name, max_length=max_length)
     values, pivot = _values(bag, corpus, pivot, MEXA_POOLINGS, {}, "hits", centred=False)
-    means = {language: arrays["subwords"][0] for language, arrays in values[BAG].items()}
-    means[pivot] = next(iter(values[BAG].values()))["subwords"][1]
+    told = {language: arrays["subwords"] for language, arrays in values[BAG, False].items()}
+    means = {language: own for language, (own, _) in told.items()}
+    means[pivot] = next(iter(told.values()))[1]
     return pd.Series({language: means[language] for language in corpus.languages})
 
 

@@ -256,8 +256,12 @@ def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.n
 
     ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
     in one or both: at most n - 1, and 0 for a hit. Both states are ``(n_layers + 1, n, dim)``; a
-    vector of length zero ties with all.
+    vector of length zero ties with all. ValueError for more sentences than int16 can count.
     """
+    if (n := states.shape[1]) > 2**15:
+        raise ValueError(
+            f"rivals are counted among {2**15:,} sentences at most, not {n:,}: take fewer"
+        )
     counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
     for layers in zip(states, pivot_states, strict=True):
         rest, pivot_rest = (_directions(rows) for rows in layers)

@@ -458,13 +458,9 @@ def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int
 
 
 def build(
-    name: str,
-    trees: Trees | Sequence[Trees],
-    *,
-    sizes: tuple[int, int, int] = SIZES,
-    seed: int = 0,
-    rules: Rules | None = None,
-) -> ProbingTask:
+    name: str, trees: Trees | Sequence[Trees], *, sizes: tuple[int, int, int] = SIZES,
+    seed: int = 0, rules: Rules | None = None,
+) -> ProbingTask:  # fmt: skip
     """One of `PROBING_TASKS` (section 4), of parsed sentences of one language.
 
     ``sizes`` are sentences of train, validation and test, in which every class comes equally often

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment import mexa_scores
-from xlx.experiment.mexa_scores import MEXA_POOLINGS, measure_coverage
+from xlx.experiment.mexa_scores import MEXA_POOLINGS, Coverage, measure_coverage
 from xlx.experiment.scoring import BAG, BagOfSubwords
 from xlx.measures import mexa
 from xlx.report import inputs, options
@@ -51,23 +51,16 @@ def report_coverage(given: argparse.Namespace) -> None:
     poolings = [model.pooling]
     if model.kind == "decoder" and not given.pooling:
         poolings = list(dict.fromkeys([model.pooling, *MEXA_POOLINGS]))
-    way = {"poolings": poolings, "special_tokens": given.special_tokens}
-    name, both = model.name, (False, True)
-    missing = [
-        len(mexa_scores.languages_to_read(name, corpus, pivot, centred=x, **way)) for x in both
-    ]
-    minutes = options.reading_seconds(model, corpus) / 60 * len(corpus) if any(missing) else 0
+    way = {"poolings": poolings, "special_tokens": given.special_tokens, "centred": None}
+    n = len(mexa_scores.languages_to_read(model.name, corpus, pivot, **way))
+    minutes = options.reading_seconds(model, corpus) / 60 * len(corpus) if n else 0
     print(f"{model.label}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
           f"languages ({corpus.source}); its vector is {model.vector}")  # fmt: skip
-    print(f"computing {max(missing)} languages, raw and centred: about "
-          f"{minutes * (sum(missing) + 2):.1f} minutes"
-          if any(missing) else "all scores are stored: nothing is computed")  # fmt: skip
+    print(f"computing {n} languages, raw and centred: about {minutes * (n + 1):.1f} minutes"
+          if n else "all scores are stored: nothing is computed")  # fmt: skip
     if given.estimate:
         return
-    way["alternatives"], scores = None, {}
-    for centred in both:
-        found = measure_coverage(name, corpus, pivot, centred=centred, **way)
-        scores |= {(pooling, one.states): one.scores for pooling, one in found.items()}
+    scores = measure_coverage(model.name, corpus, pivot, alternatives=None, **way)
     bag = measure_coverage(BagOfSubwords(model.name), corpus, pivot)[BAG].scores
     table = language_rows(scores, bag, english)
     lines = headline(table, poolings[0], model.label, pivot)
@@ -94,10 +87,9 @@ def pivot_scores_of(given: argparse.Namespace, pivot: str) -> dict[str, float]:
 
 
 def language_rows(
-    scores: Mapping[tuple[str, str], mexa.PivotScores], bag: mexa.PivotScores,
-    english: Mapping[str, float],
-) -> pd.DataFrame:  # fmt: skip
-    """One row per language: name, family, script, and of each (pooling, states) the highest score.
+    scores: Mapping[str, Coverage], bag: mexa.PivotScores, english: Mapping[str, float]
+) -> pd.DataFrame:
+    """One row per language: name, family, script, and of each pooling the highest score.
 
     "less bag": the first score less that of the bag, whose interval (Zou and Donner 2008) takes
     both as independent. "above bag": "yes", "no", or "?" where the interval holds 0. Without a task
@@ -107,11 +99,11 @@ def language_rows(
     columns: dict[str, object] = {"language": codes}
     kinds = zip(*map(kind_of_language, codes), strict=True)
     columns |= dict(zip(("name", "family", "script"), kinds, strict=True))
-    for (pooling, states), own in scores.items():
-        name, pooled = pooling if states == "raw" else f"{pooling} {states}", own.pooled("max")
+    for name, of in scores.items():
+        own, pooled = of.scores, of.scores.pooled("max")
         columns |= {f"{name} {x}".removesuffix(" mu"): pooled[x] for x in ("mu", "low", "high")}
         columns[f"{name} layer"] = np.nan_to_num(own.mu, nan=-1).argmax(axis=0)
-    ours, theirs = scores[first].pooled("max"), bag.pooled("max")
+    ours, theirs = scores[first].scores.pooled("max"), bag.pooled("max")
     less = ours["mu"] - theirs["mu"]
     low = less - np.hypot(ours["mu"] - ours["low"], theirs["high"] - theirs["mu"])
     high = less + np.hypot(ours["high"] - ours["mu"], theirs["mu"] - theirs["low"])

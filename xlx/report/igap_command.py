@@ -38,7 +38,7 @@ from xlx.subjects import finetuning, loading
 from xlx.subjects.jobs import Job
 from xlx.text.parallel import ParallelCorpus
 
-_OPTIONS = ("--languages", "--device", "--token-budget", "--estimate", "--out")
+_OPTIONS = ("--languages", "--device", "--dtype", "--token-budget", "--estimate", "--out")
 #: Hidden units from which a network is wide, and how an untrained one learns whatever its width.
 _WIDE_FROM, _UNTRAINED_RATE = 256, 3e-4
 #: Positions that 128 subwords need; RoBERTa and its kin count from 2 on.
@@ -60,7 +60,7 @@ _READING = (
 
 def add_igap(commands: argparse.Action) -> None:
     """The command of a command line."""
-    add = options.command(commands, report_igap, "igap", __doc__, _OPTIONS)
+    add = options.command(commands, report_igap, "igap", __doc__, _OPTIONS, dtype=None)
     add("--task", choices=[*SHIPPED], default="negation", help="negation, NLI (XNLI), PI (PAWS-X)")
     add("--source", default="en", help="the language that it learns in (en)")
     add("--seeds", type=int, default=1, help="runs of the model, and of it before training (1)")
@@ -91,7 +91,8 @@ def planned(model: ReportedModel, given: argparse.Namespace) -> tuple[TransferTa
         own = replace(own, max_length=None)  # what the model takes
     before = before_training(str(model.name))
     twin = replace(own, **({"learning_rate": _UNTRAINED_RATE} | untrained))
-    changed = {"epochs": given.epochs} if given.epochs is not None else {}
+    asked = {"epochs": given.epochs, "dtype": given.dtype}
+    changed = {name: value for name, value in asked.items() if value is not None}
     rate = {"learning_rate": given.lr} if given.lr is not None else {}
     spared, sets = sparing_in(task, given.source, SPARING), task.train[given.source]
     runs = ((str(model.name), replace(own, **changed, **rate)),

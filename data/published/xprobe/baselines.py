@@ -1,6 +1,6 @@
 """What encoders that know nothing have on X-Probe's released sentences: release_baselines.csv.
 
-    git clone https://github.com/ltgoslo/xprobe FOLDER
+    python data/published/xprobe/release.py FOLDER
     PYTHONPATH=.:notebooks python data/published/xprobe/baselines.py FOLDER
 
 A row per encoder, language and task: ``accuracy``, ``n_train``, ``n_test``. Each word has a random

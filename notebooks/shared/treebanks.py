@@ -1,0 +1,33 @@
+"""Parsed text that probing tasks are made of: treebanks as shipped, or a folder of one's own."""
+
+from collections import UserDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from xlx.results import paths
+from xlx.text import files
+from xlx.text.trees import Trees, load_trees
+
+
+class ParsedText(UserDict[str, list[dict[str, object]]]):
+    """By language what `load_trees` is asked for, and read each time that a language is: millions
+    of sentences of several languages at once do not fit into memory."""
+
+    def __getitem__(self, code: str) -> list[Trees]:
+        return [load_trees(code, **asked) for asked in self.data[code]]
+
+
+def trees_of(
+    languages: Sequence[str], folder: str | None = None, beside: Sequence[str] = ()
+) -> Mapping[str, list[Trees]]:
+    """By language the trees of a folder of one's own, or of the two treebanks that are shipped.
+
+    ``beside``: which of the two come before a folder; of a sentence in both, theirs is kept.
+    """
+    if not folder:
+        return {code: [load_trees(code, source) for source in ("ud", "pud")] for code in languages}
+    own = {code: paths.ROOT / folder / code for code in languages}
+    for path in own.values():
+        files.files_below(path, Path.is_file, "file", "`make wiki` parses text.")
+    first = [{"source": source} for source in beside]
+    return ParsedText({x: [*first, {"source": "own", "path": path}] for x, path in own.items()})
