@@ -398,11 +398,11 @@ def told_runs(table: pd.DataFrame, recipe: str) -> str:
     several = gaps.index[gaps[RUNS].notna()]
     if len(several) and 0 in gaps.index:
         fewer = (gaps.at[0, "mean"] - gaps.loc[several]).drop(columns=["mean", *SPREADS])
-        each = [f"{listed([in_points(x) for x in row.dropna()])} after {step:,}"
-                for step, row in fewer.iterrows()]  # fmt: skip
-        said.append(
-            f"At training error 0 they lose less than the untrained network by {'; '.join(each)}."
-        )
+        said += [
+            f"At training error 0 IGAP is {listed([in_points(x) for x in row.dropna()])} "
+            f"below that of the untrained network, after {step:,} steps."
+            for step, row in fewer.iterrows()
+        ]
     return "**Over pretraining runs.** " + " ".join(said)
 
 

@@ -312,8 +312,8 @@ def changed(changes: pd.DataFrame, learnt: str, task: str) -> str:
 def training_in_short(recipe: CourseRecipe, changes: pd.DataFrame) -> str:
     """The answer, a sentence for what is learnt."""
     lines = [
-        f"from {recipe.n_lines} {learnt} LD changes by {changed(changes, learnt, 'LD')} and MD "
-        f"among sentences of like length by {changed(changes, learnt, 'MD, like length')}"
+        f"from {recipe.n_lines} {learnt} LD changes by {changed(changes, learnt, 'LD')}. MD among "
+        f"sentences of like length changes by {changed(changes, learnt, 'MD, like length')}"
         for learnt in dict.fromkeys(changes["learnt"])
     ]
     said = ". ".join(line[0].upper() + line[1:] for line in lines)
