@@ -385,7 +385,7 @@ def shown_runs(table: pd.DataFrame, bag: Mapping[str, float]) -> pd.DataFrame:
 def told_runs(table: pd.DataFrame, recipe: str) -> str:
     """What `over_runs` says: of the accuracy a sentence a step at which there are several runs.
 
-    Of IGAP how far each run is below the network before pretraining, at the last of these steps.
+    Of IGAP how far each run is below the network before pretraining, at each of these steps.
     """
     said = []
     for step, row in table.loc[ACCURACY].dropna(subset=SPREADS).iterrows():
