@@ -57,23 +57,25 @@ def half_widths(losses: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray
 
 
 def without_fine_tuning(
-    frozen: pd.DataFrame, fine_tuned: Mapping[str, pd.DataFrame], **options: int
+    frozen: pd.DataFrame, fine_tuned: pd.DataFrame, **options: int
 ) -> pd.DataFrame:
-    """Correlation over directions of `memorised_gaps` with IGAP of each kind of fine-tuning.
+    """Correlation over directions of `memorised_gaps` with IGAP, one row per ``layer``.
 
-    ``fine_tuned``: `igap_scores`, by what was learnt; ``options`` as of
-    `statistics.correlation`, whose bootstrap draws languages.
+    ``r`` with ``low`` and ``high``, over ``n`` directions; ``gap``: the mean over all directions
+    that there are. ``fine_tuned``: `igap_scores`; ``options`` as of `statistics.correlation`, whose
+    bootstrap draws languages.
     """
-    rows = {}
-    for name, scores in fine_tuned.items():
-        both = scores.dropna(subset="score").merge(frozen, on=["source", "target"])
+    rows = []
+    tuned = fine_tuned.dropna(subset="score").assign(igap=lambda x: -x["score"])
+    for layer, own in frozen.groupby("layer"):
+        both = tuned.merge(own, on=["source", "target"])
+        row = {"layer": layer, "gap": own["gap"].mean(), "n": len(both)}
         if len(both) > 2:
-            both = both.assign(igap=-both["score"])
-            found = statistics.correlation(
-                both, "gap", "igap", languages=("source", "target"), **options
-            )
-            rows[name] = {"r": found.value, "low": found.low, "high": found.high, "n": len(both)}
-    return pd.DataFrame(rows).T
+            ends = ("source", "target")
+            found = statistics.correlation(both, "gap", "igap", languages=ends, **options)
+            row |= {"r": found.value, "low": found.low, "high": found.high}
+        rows.append(row)
+    return pd.DataFrame(rows).reindex(columns=["layer", "gap", "n", "r", "low", "high"])
 
 
 def rank_metrics(
@@ -191,7 +193,7 @@ def in_short(gaps: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame) -> s
 
 def reading(
     gaps: pd.DataFrame, luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
-    frozen: Mapping[str, pd.DataFrame],
+    frozen: Mapping[tuple[str, str, int], pd.DataFrame],
 ) -> list[str]:  # fmt: skip
     """One finding per sentence, from the tables of the notebook."""
     fewest = luck.groupby(["source", "seed"])["k"].max().min()
@@ -217,13 +219,14 @@ def reading(
         "**One order for all sources?** Ranking accuracy of IGAP less that of the other sources is "
         f"{more} points.{overlap}"
     )
-    for model, table in frozen.items():
-        said += [
-            f"**Without fine-tuning**, `{model}`: gaps of frozen states and {name} have "
-            f"r = {row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-            f"{f' ({UNTOLD})' if row['low'] <= 0 <= row['high'] else ''}."
-            for name, row in table.iterrows()
-        ]
+    for (model, name, layer), table in frozen.items():
+        row, most = table.loc[layer], table.loc[table["r"].idxmax()]
+        doubt = f" ({UNTOLD})" if row["low"] <= 0 <= row["high"] else ""
+        said.append(
+            f"**Without fine-tuning**, {model}: frozen gaps and {name} have r = "
+            f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}) at layer {layer}{doubt}; the "
+            f"highest is {most['r']:.2f}, at layer {most.name}."
+        )
     return said
 
 
@@ -242,7 +245,7 @@ def luck_lines(table: pd.DataFrame) -> Figure:
 def ranking_dots(
     table: pd.DataFrame, means: pd.DataFrame, *, printed: Mapping[str, float]
 ) -> Figure:
-    """Accuracy of direction ranking, one row per metric, one point per source (Tables 1 and 5).
+    """Accuracy of direction ranking, one row per metric, at it the sources (Tables 1 and 5).
 
     Both tables have ``metric`` and ``accuracy`` (Equation 6), the first by source. Those of
     ``means`` are drawn in black below the points, with ``low`` and ``high``, and grey around them
@@ -251,8 +254,12 @@ def ranking_dots(
     """
     metrics = order(table, "metric")
     shown = {"item": "metric", "value": "accuracy", "items": metrics, "scale": 100}
-    on = lanes(table, shift=-0.13, low="", looks={None: look(BLUE, "o")}, alpha=0.75, spread=0.35,
-               labels={None: "a source"}, width=5.2, lane=0.3, **shown)  # fmt: skip
+    sources, on = order(table, "source"), None
+    for height, name in zip(np.linspace(-0.35, 0.03, len(sources)), sources, strict=True):
+        on = lanes(table[table["source"] == name], on=on, shift=height, low="", width=5.2, lane=0.3,
+                   looks={None: look(BLUE, f"$\\mathrm{{{name}}}$")}, markersize=7,
+                   markeredgewidth=0.2, labels={None: None if height > -0.35 else "a source"},
+                   **shown)  # fmt: skip
     lanes(means, on=on, shift=0.28, looks={None: look("black", "o")}, capsize=3,
           labels={None: "mean, with interval"}, **shown)  # fmt: skip
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])

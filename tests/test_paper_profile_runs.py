@@ -88,7 +88,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "igap-2-ranking": _TUNED
     | {"corpus": "flores200-100", "n_sentences": 8, "languages": FEW, "sources": FEW}
     | {"layer": 1, "epochs": 16},
-    "igap-3-models": _TUNED | {"languages": FEW},
+    "igap-3-models": _TUNED | {"languages": FEW, "tense_sizes": {"n_train": 16, "n_test": 8}},
     "igap-4-directions": _TUNED
     | {"languages": FEW, "sources": FEW, "corpus": "flores200-100", "ratios": [0.0, 1.0]},
     "mixing-1-nli": _MIXED | {"floor_seeds": [1]},

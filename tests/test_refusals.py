@@ -76,7 +76,6 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
         (FLAT, {"layers": []}, "no layer given"),
         (DEEP, {"layers": []}, "no layer given"),
         (FLAT, {"layers": [9]}, "no layer 9"),
-        (DEEP, {"layers": 1}, "due in a list"),
         (DEEP, {"layers": ["1"]}, "no layer 1"),
         ({"a": [[1.0]], "b": [[1.0]]}, {}, "a are a list: give a numpy array"),
         ({"a": torch.ones(3, 2), "b": torch.ones(3, 2)}, {}, "a Tensor: give a numpy array"),
@@ -143,11 +142,8 @@ def scored(folder: Path) -> CheckpointScores:
     ("given", "options", "says"),
     [
         ("folder", {}, "'folder' is no corpus"),
-        ({"en": ["a"]}, {}, "is no corpus"),
-        (None, {}, "None is no corpus"),
         (corpus(languages=("en",)), {}, "two languages or more"),
         (corpus(), {"max_length": "64"}, "max_length is '64'"),
-        (corpus(), {"max_length": 1.5}, "max_length is 1.5"),
     ],
 )
 def test_measures_refuse(folder: Path, given: object, options: dict, says: str) -> None:
@@ -158,14 +154,11 @@ def test_measures_refuse(folder: Path, given: object, options: dict, says: str) 
 
 def test_several_models_are_due_in_a_list(folder: Path) -> None:
     refused(lambda: subject_scores("mini-xlmr", corpus()), "models are due in a list")
-    measure = mexa_scores.measure_coverage
-    refused(lambda: measure(folder, corpus(), poolings="mean"), "poolings are due")
 
 
 def test_averages_refuse(scored: CheckpointScores) -> None:
     averaged = averages.averaged_scores
     refused(lambda: averaged(scored), "checkpoints are due in a list")
-    refused(lambda: averaged([scored], by="layer"), "keys are due in a list")
     refused(lambda: averaged([scored], layers=[99]), "no layer 99")
     refused(lambda: averaged([scored], layers=[]), "no layer given")
     assert averaged([scored], ["LD"], by=["layer"], layers=[-1, 0])["layer"].tolist() == [0, 2]
@@ -188,6 +181,7 @@ def test_a_mistyped_option_is_told_by_its_own_name(folder: Path) -> None:
         lambda: subject_scores([folder], corpus(), poolin="cls"), "no option 'poolin': choose poo"
     )
     refused(lambda: averages.averaged_scores([]), "no scores of any checkpoint")
+    refused(lambda: averages.averaged_scores([], level=95), "averaged_scores.* 'level'", TypeError)
 
 
 def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> None:
@@ -491,7 +485,6 @@ def test_labels_and_languages_that_are_none(tmp_path: Path) -> None:
         ({"n_test": 1.5}, "n_test is 1.5"),
         ({"hidden": "3"}, "hidden is '3'"),
         ({"max_length": "64"}, "max_length is '64'"),
-        ({"seeds": 1}, "seeds are due in a list"),
     ],
 )
 def test_setups_that_are_none(options: dict, says: str) -> None:
@@ -501,7 +494,6 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
 @pytest.mark.parametrize(
     ("task", "codes", "options", "says"),
     [
-        ("POS", "en", {}, "languages are due in a list"),
         ("POS", ["en", "de", "en"], {}, "given twice"),
         ("TOPIC", ["en"], {}, "no ProbeSetup"),
         ("POS", ["en"], {"setup": {"task": "POS"}}, "no ProbeSetup"),
@@ -538,10 +530,7 @@ def test_sentence_probes_refuse() -> None:
         ({"epochs": 1.5}, "epochs is 1.5"),
         ({"learning_rate": "2e-5"}, "learning_rate is '2e-5'"),
         ({"learning_rate": float("inf")}, "learning_rate is inf"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"max_length": 0}, "max_length is 0"),
-        ({"max_length": -4}, "max_length is -4"),
-        ({"noise": float("inf")}, "noise is inf"),
     ],
 )
 def test_recipes_that_are_none(changes: dict, says: str) -> None:
@@ -550,14 +539,11 @@ def test_recipes_that_are_none(changes: dict, says: str) -> None:
 
 def test_tasks_and_transfers_refuse() -> None:
     refused(lambda: transfers.labelled_task("POS", ["en", "de"]), "POS labels words")
-    refused(lambda: transfers.labelled_task("PI", "en"), "languages are due in a list")
     options = {"n_train": 4, "n_test": 4}
     refused(lambda: transfers.labelled_task("PI", ["en"], train_split="test"), "to test on")
     task, recipe = transfers.labelled_task("PI", ["en", "de"], **options), jobs.Recipe()
     for arguments, says in (
         (("mini-xlmr", task, ["en"], [recipe], [1]), "models are due in a list"),
-        ((["mini-xlmr"], task, "en", [recipe], [1]), "sources are due in a list"),
-        ((["mini-xlmr"], task, ["en"], recipe, [1]), "recipes are due in a list"),
         ((["mini-xlmr"], task, ["en"], [recipe], []), "no seeds are given"),
         ((["mini-xlmr"], task, ["en"], [recipe], [1, 1]), "1 is given twice"),
     ):
@@ -567,6 +553,5 @@ def test_tasks_and_transfers_refuse() -> None:
 def test_grids_refuse(folder: Path) -> None:
     sets = examples.of_corpus(corpus(), 0)
     job = jobs.Job(str(folder), sets["en"], sets)
-    refused(lambda: grids.grid(job, sets), "jobs are due in a list", grids.GridError)
     refused(lambda: grids.grid([job], list(sets.values())), "by language", grids.GridError)
     refused(lambda: grids.grid([job], {}), "by language", grids.GridError)

@@ -11,13 +11,13 @@ import html
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ufal import udpipe
 
 from xlx.results import progress
-from xlx.text.files import TextError, files_below, read_lines
+from xlx.text.files import TextError, files_below, streamed_lines
 
 _DOC = re.compile(r'<doc id="([^"]*)".* title="(.*)">')
 
@@ -61,7 +61,7 @@ def wiki_documents(file: Path) -> Iterator[str]:
     A document is its paragraphs without the title, parted by empty lines; one without text is left
     out. Raises TextError, with the line, for text outside a document and one that does not end.
     """
-    for title, paragraphs in _doc_documents(read_lines(file), str(file)):
+    for title, paragraphs in _doc_documents(streamed_lines(file), str(file)):
         paragraphs = [text for text in map(str.strip, paragraphs) if text]
         if paragraphs and paragraphs[0] in (title, html.unescape(title)):
             paragraphs = paragraphs[1:]
@@ -69,7 +69,7 @@ def wiki_documents(file: Path) -> Iterator[str]:
             yield "\n\n".join(paragraphs)
 
 
-def _doc_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, list[str]]]:
+def _doc_documents(lines: Iterable[str], where: str) -> Iterator[tuple[str, list[str]]]:
     title, paragraphs, start = "", [], 0  # start: the line where the open document begins
     for number, line in enumerate(lines, 1):
         if match := _DOC.fullmatch(line):

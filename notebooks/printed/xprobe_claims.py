@@ -160,13 +160,16 @@ class PrintedTables(Paper):
 
     @cached_property
     def beside(self) -> pd.DataFrame:
-        """A row per printed cell with a baseline on the released sentences: ``bag``, the accuracy
-        of a mean of random word vectors; ``untrained``, that of the encoder with random weights."""
+        """A row per printed cell with what baselines have on the released sentences: ``bag``, the
+        accuracy of a mean of random word vectors; ``counted``, of counted ones; ``untrained``, that
+        of the encoder with random weights."""
         own = self.files["release_baselines"]
         own = pd.concat([own, own[own["language"] == "fr"].assign(language="fr-UN")])
-        own = own.rename(columns={"accuracy": "untrained"}).drop(columns=["n_train", "n_test"])
-        bag = own[own["encoder"] == "mean of words"].drop(columns="encoder")
-        table = self.cells.merge(bag.rename(columns={"untrained": "bag"}), on=["task", "language"])
+        own = own.drop(columns=["n_train", "n_test"]).rename(columns={"accuracy": "untrained"})
+        table = self.cells
+        for name, encoder in {"bag": "mean of words", "counted": "mean of counted words"}.items():
+            mean = own[own["encoder"] == encoder].drop(columns="encoder")
+            table = table.merge(mean.rename(columns={"untrained": name}), on=["task", "language"])
         table = table.merge(own, on=["task", "language", "encoder"], how="left")
         return table.merge(self.by_setting[["task", "language", "guess"]], on=["task", "language"])
 
@@ -189,15 +192,16 @@ class PrintedTables(Paper):
         return gains.assign(matched=gains["paper"] - gains["baseline"])
 
     def followed(
-        self, groups: Mapping[str, Sequence[str]], encoders: Sequence[str] = ()
-    ) -> pd.DataFrame:
-        """How printed gains follow a bag's over tasks and languages: Pearson's r per group.
+        self, groups: Mapping[str, Sequence[str]], encoders: Sequence[str] = (),
+        baseline: str = "bag",
+    ) -> pd.DataFrame:  # fmt: skip
+        """How printed gains follow a baseline's over tasks and languages: Pearson's r per group.
 
         The interval is a bootstrap over the languages, common to all tasks (`correlation`).
         """
         rows = []
         for name, tasks in groups.items():
-            own = self.gains_beside(encoders=encoders)
+            own = self.gains_beside(baseline, encoders=encoders)
             own = own[own["task"].isin(list(tasks))]
             found = statistics.correlation(own, "paper", "baseline", languages=("language",))
             same = (np.sign(own["paper"]) == np.sign(own["baseline"])).sum()

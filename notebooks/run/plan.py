@@ -14,7 +14,8 @@ weight of the layers, and those of attention, where a step takes three times as 
 (xTune six); and by ``--rate``, of the machine, in TFLOP/s. Embeddings, heads, the optimiser and
 padding are left out.
 
-X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here.
+X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here. So
+are the states that it probes (`probed_states`), by a probe.
 
 A data set that is not here has the size that it is published with (`SIZES`), and the text of its
 shipped part, repeated. A model that is not here is as large as its makers say (`PRINTED_SIZES`).
@@ -40,6 +41,7 @@ import torch
 
 from notebooks.run import profiles
 from xlx.experiment import grids
+from xlx.measures import probes
 from xlx.measures.sentence_tasks import PROBING_TASKS
 from xlx.results import paths
 from xlx.results.executors import one_thread
@@ -50,6 +52,7 @@ from xlx.text import labelled, parallel, questions
 from xlx.text.examples import Rows
 from xlx.text.files import TextError
 from xlx.text.questions import Questions
+from xlx.text.trees import load_trees
 
 #: Where functions lie that may declare runs.
 OWN = (paths.NOTEBOOKS, Path(grids.__file__).parents[1])
@@ -69,8 +72,8 @@ TUNING = (
     *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-qa", "mixing-4-controls"),
     "mixing-6-pairs",
 )
-#: The one that trains encoders from nothing.
-MAPPING = "xprobe-3-mapping"
+#: The one that trains encoders from nothing, and the one that probes models.
+MAPPING, PROBING = "xprobe-3-mapping", "xprobe-2-transformers"
 #: Examples of a set whose tokens are counted; TFLOP/s of a card of 2020 in TF32.
 SAMPLE, RATE = 512, 15
 
@@ -378,6 +381,10 @@ PRINTED_SIZES = {
 }
 
 
+#: GB that is fetched of them, as the hub lists it; a twin is made of the same files.
+DOWNLOADS = {"google-bert/bert-base-multilingual-cased": 0.71, "FacebookAI/xlm-roberta-base": 1.12}
+
+
 def _base(model: str) -> str:
     """The name of a model, or that of which it is the untrained twin."""
     twin = identity.twin_parts(model)
@@ -444,8 +451,7 @@ def mapped_encoders(values: Mapping[str, Any]) -> pd.DataFrame:
     from xprobe import encoders
     from xprobe_3_mapping import MappingStudy
 
-    notebook = profiles.read_notebook(profiles.notebook_path(MAPPING))
-    own = {x: y.value for x, y in profiles.parameters(notebook, MAPPING).items()} | values
+    own = _values(MAPPING) | values
     study = MappingStudy(**{x.name: own[x.name] for x in fields(MappingStudy) if x.name in own})
     n, few = own["batch_size"], labelled.load_labelled("NLI", "en", "train", source="xnli-dev")
     pairs = SIZES.get(f"{own['nli_train']} train") or len(study.learnt)
@@ -478,6 +484,56 @@ def _stepped(net: torch.nn.Module, shape: tuple[int, int, int]) -> float:
     return first.grad.sum().item()  # a GPU is done only now
 
 
+def probed_states(values: Mapping[str, Any], rate: float = RATE) -> pd.DataFrame:
+    """One row per model of `PROBING` and per untrained twin, and what all take.
+
+    ``sentences`` read at most, in millions, as tasks and folds may have others; ``states`` of all
+    languages in GB of memory, one model at a time; ``disk``: GB of what is fetched, as published;
+    ``hours`` of reading, by the rate; ``probe hours``: of all probes with their control tasks and
+    online codes, by the pace of one here, whose epochs are others.
+    """
+    own = _values(PROBING) | values
+    models = [name for name in (own["public"], *own["models"]) if name]
+    twins = [own["public"] or own["models"][0], *([own["models"][0]] if own["public"] else [])]
+    texts = [" ".join(tree.tokens) for tree in load_trees("en", "pud")]
+    tokens = 2 + sum(map(len, texts)) / CHARACTERS["others"] / len(texts)
+    cells = len(own["languages"]) * len(own["tasks"]) * own["folds"]
+    sentences = cells * own["most"] + len(own["languages"]) * len(texts)
+    rows = {}
+    for name in (*models, *(f"{x}, untrained" for x in twins)):
+        size = size_of(base := name.removesuffix(", untrained"))
+        layers, pace = size.layers + 1, _probe_seconds(size.width, own)
+        rows[identity.title(name)] = {
+            "sentences": sentences / 1e6, "states": 4e-9 * sentences * layers * size.width,
+            "disk": DOWNLOADS.get(base, 0) if name == base else 0,
+            "hours": size.operations(sentences * tokens, tokens) / (3.6e15 * rate),
+            "probe hours": pace * cells * own["most"] * layers / 3600,
+        }  # fmt: skip
+    found = pd.DataFrame(rows)
+    return found.assign(all=found.sum(axis=1).where(found.index != "states", found.max(axis=1))).T
+
+
+def _values(notebook: str) -> dict[str, Any]:
+    """The parameters of a notebook as it stands."""
+    read = profiles.read_notebook(profiles.notebook_path(notebook))
+    return {x: y.value for x, y in profiles.parameters(read, notebook).items()}
+
+
+@one_thread()
+def _probe_seconds(width: int, values: Mapping[str, Any]) -> float:
+    """Seconds that an example of a layer takes: a probe, its control task and its online code."""
+    rng, n = np.random.default_rng(0), SAMPLE
+    states, labels = rng.standard_normal((1, n, width), dtype=np.float32), rng.integers(2, size=n)
+    split, options = probes.Split(states, labels), {"hidden": values["hidden"]}
+    options |= {"seeds": values["probe_seeds"], "max_epochs": 5}
+
+    def all_three() -> None:
+        for ask in (probes.fit, probes.fit, probes.code_length):
+            ask(split, split, 2, **options)
+
+    return timeit.timeit(all_three, number=1) / n
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print the plan; return 0, 1 where something is missing, or 2 where there is no plan."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.plan")
@@ -489,21 +545,27 @@ def main(argv: list[str] | None = None) -> int:
     found = Declared()
     try:
         chosen = profiles.read_profile(options.profile)["notebooks"] or TUNING
-        for stem in options.notebooks or [x for x in (*TUNING, MAPPING) if x in chosen]:
+        for stem in options.notebooks or [x for x in (*TUNING, PROBING, MAPPING) if x in chosen]:
             values = profiles.values_for(stem, options.profile)
             with contextlib.chdir(paths.NOTEBOOKS):
                 if stem == MAPPING:
                     print(mapped_encoders(values).to_string(float_format="{:,.2f}".format))
                     print("lines: millions; weights, vectors: GB; hours: by a step of each here")
+                elif stem == PROBING:
+                    states = probed_states(values, options.rate)
+                    print(states.to_string(float_format="{:,.2f}".format))
+                    print("sentences: millions; states, disk: GB; probe hours: by a probe here")
+                    for said in filter(None, map(model_missing, values.get("models", ()))):
+                        found._lacks(said)
                 else:
                     found.read(stem, values)
         if found.runs:
             print(table(found.runs, options.rate).to_string(float_format="{:,.2f}".format))
+            print("learnt, asked at most: millions of examples", end="; ")
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    rate = f"hours: at {options.rate:g} TFLOP/s"
-    print(f"learnt, asked at most: millions of examples; {rate}")
+    print(f"hours: at {options.rate:g} TFLOP/s")
     for sentence in found.missing:
         print(f"missing: {sentence}")
     return int(bool(found.missing))

@@ -187,6 +187,9 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if options.notebook is None:
         parser.error("name a notebook")
+    if any("\ud800" <= sign <= "\udfff" for sign in str(paths.ROOT)):
+        print(f"{paths.ROOT!a} is no name in this locale: set PYTHONUTF8=1", file=sys.stderr)
+        return 2
     stem = options.notebook.removeprefix("notebooks/").removesuffix(".ipynb")
     began = time.monotonic()
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -195,28 +195,27 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     return table.astype({"metric": str}).assign(layer=layer)
 
 
-@kept(tolerance=0.02)
-def memorised_gaps(
-    subject: Subject, corpus: ParallelCorpus, layer: int, n_draws: int
-) -> pd.DataFrame:
+@kept(2, tolerance=0.02)
+def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd.DataFrame:
     """What crosses of random labels that are learnt from frozen states, without fine-tuning.
 
     Labels of two classes are drawn ``n_draws`` times, the same in all languages, and learnt by
-    heart: ridge regression on the centred mean states of one layer, with next to no penalty. One
-    row per ``source`` and other ``target``: ``gap``, the share wrong in the target less that in
-    the source, mean over the draws (Equation 4); ½ of a guess.
+    heart: ridge regression on the centred mean states of a layer, with next to no penalty. One
+    row per ``layer``, ``source`` and other ``target``: ``gap``, the share wrong in the target less
+    that in the source, mean over the draws (Equation 4); ½ of a guess. A bag of subwords is folded
+    into as many numbers as its model has.
     """
-    states = {code: np.asarray(x[layer], float) for code, x in subject.read(corpus).states.items()}
-    states = {code: x - x.mean(axis=0) for code, x in states.items()}
+    read = {code: subject.sentences(own, code) for code, own in corpus.sentences.items()}
     labels = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(corpus), n_draws))
     rows = []
-    for source, x in states.items():
-        inner = x @ x.T
+    for layer, source in product(range(len(read[corpus.languages[0]])), read):
+        states = {code: x[layer] - x[layer].mean(axis=0, dtype=float) for code, x in read.items()}
+        inner = (x := states[source]) @ states[source].T
         penalty = 1e-4 * np.trace(inner) / len(x) * np.eye(len(x))
         learnt = x.T @ np.linalg.solve(inner + penalty, labels)
         wrong = {code: (np.sign(y @ learnt) != labels).mean() for code, y in states.items()}
-        rows += [(source, t, wrong[t] - wrong[source]) for t in states if t != source]
-    return pd.DataFrame(rows, columns=["source", "target", "gap"])
+        rows += [(layer, source, t, wrong[t] - wrong[source]) for t in read if t != source]
+    return pd.DataFrame(rows, columns=["layer", "source", "target", "gap"])
 
 
 def _distances(vectors: Mapping[str, np.ndarray]) -> pd.DataFrame:

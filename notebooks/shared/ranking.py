@@ -18,8 +18,8 @@ class Gold:
     """Test accuracies of k transfer directions, and how far their examples determine them.
 
     ``table``: k rows of ``source``, ``target``, ``score`` (accuracy); ``resamples``:
-    ``(n_resamples, k)``, accuracies on bootstrap samples of the test examples; ``halves``:
-    ``(2, n_splits, k)``, on random halves of the examples, and on the other halves.
+    ``(n_resamples, k)``, accuracies on bootstrap samples of the test examples and of the models of
+    a source; ``halves``: ``(2, n_splits, k)``, on random halves of the examples, and on the others.
     """
 
     table: pd.DataFrame
@@ -58,9 +58,17 @@ def gold_scores(
     first = half @ right
     second = right.sum(axis=0) - first
     table = pd.DataFrame(list(wrong), columns=["source", "target"])
+    models = {
+        own: statistics.resample_counts(m, n_resamples, rng)
+        for own, m in dict(zip(table["source"], n_models, strict=True)).items()
+    }
+    drawn = [
+        ((counts @ (~array).T) * models[own]).sum(axis=1) / (n * len(array))
+        for (own, _), array in wrong.items()
+    ]
     return Gold(
         table.assign(score=right.sum(axis=0) / (n * n_models)),
-        counts @ right / (n * n_models),
+        np.stack(drawn, axis=1),
         np.array([first / (n // 2 * n_models), second / ((n - n // 2) * n_models)]),
     )
 

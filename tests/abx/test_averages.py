@@ -82,6 +82,8 @@ def test_intervals_of_shares_stay_within_bounds() -> None:
         assert [low[i], high[i]] == pytest.approx(ends)
     least, most = averages.Average(np.float64(1), np.zeros(5), sizes).interval()
     assert (least, most) == pytest.approx((5 / (5 + 1.959964**2), 1))  # Wilson's, of 5 trials
+    still = averages.Average(score[1], np.zeros(5), sizes).interval()
+    assert still == pytest.approx(statistics.share_interval(2.5, 5))  # never of no width
     beyond = mean - averages.Average(score[::-1], np.tile(change[::-1], (3, 1)), sizes)
     assert beyond.interval()[0].min() < -0.95  # a difference is no share
     unknown = averages.Average(score[1], change * [np.nan, 1, 1, 1, 1], sizes)

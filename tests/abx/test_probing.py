@@ -14,7 +14,6 @@ from xlx.experiment import probing
 from xlx.experiment.abx_scores import history
 from xlx.experiment.probing import ProbeSetup
 from xlx.measures import probes
-from xlx.results import settings
 from xlx.subjects import loading, words
 from xlx.text import labelled, languages, trees
 from xlx.text.files import catalogue
@@ -189,35 +188,6 @@ def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
 # --- entities -------------------------------------------------------------------------------------
 
 
-def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
-    setup = replace(NER, n_train=900, n_test=400, max_length=24)
-    table = run("monolingual", setup, ["de", "fr"], entities=True)
-    assert table["f1"].notna().all()
-    assert table["n_lost"].gt(0).all()
-    rows = table.set_index(["language", "layer", "seed"])
-    for code in ("de", "fr"):
-        parts = splits_of(setup, code)
-        seen, test = seen_by(encoder, parts, 24), parts["test"]
-        kept = words.embed_words(encoder, test.sentences, max_length=24)
-        lost = sum(part.n_words - len(seen[split][1]) for split, part in parts.items())
-        for layer, seed in ((2, 3), (6, 0)):
-            predicted = alone(seen, layer, seed, 7).predict(seen["test"][0][[layer]])[0, 0]
-            at = {
-                (sentence, word): labelled.NER[index]
-                for sentence, word, index in zip(kept.sentence, kept.word, predicted, strict=True)
-            }
-            guessed = [
-                [at.get((i, j), "O") for j in range(len(sentence))]
-                for i, sentence in enumerate(test.sentences)
-            ]
-            expected = seqeval.metrics.f1_score([list(tags) for tags in test.tags], guessed)
-            row = rows.loc[(code, layer, seed)]
-            assert row["f1"] == pytest.approx(expected, abs=0.01)
-            assert row["n_lost"] == lost
-            assert row["n_test"] == len(predicted) < test.n_words
-    assert rows["f1"].nunique() >= 5  # of 8: languages, layers, seeds
-
-
 def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
     """Where words are lost they are O; accuracies are those without entities."""
     setup, codes = replace(NER, n_train=900, n_test=400, max_length=24), ["de", "fr"]
@@ -316,63 +286,6 @@ def test_languages_are_those_ticked_that_have_data(task: str) -> None:
 
 
 # --- portions and what is kept --------------------------------------------------------------------
-
-
-def test_portions_fit_the_memory_when_filled_up(
-    monkeypatch: pytest.MonkeyPatch, local: Path, encoder: loading.Encoder
-) -> None:
-    def portions(setup: ProbeSetup, codes: list[str], memory: int) -> list[list[str]]:
-        monkeypatch.setattr(probing, "_MEMORY", memory)
-        return [list(some) for some in probing._portions(encoder, setup, codes, labelled.SPLITS)]
-
-    monkeypatch.setattr(probing, "probe_input", lambda *_: None)
-    setup = replace(POS, path=local)
-    need = {
-        code: 4 * 7 * encoder.dim * sum(setup.load(code, s).n_words for s in labelled.SPLITS)
-        for code in SIZES
-    }
-    codes = sorted(SIZES, key=need.get)
-    for memory, expected in (
-        (1, [[code] for code in codes]),
-        (2 * need[codes[1]], [codes[:2], codes[2:]]),
-        (2 * need[codes[1]] - 1, [[code] for code in codes]),
-        (3 * need[codes[2]] - 1, [codes[:2], codes[2:]]),
-        (3 * need[codes[2]], [codes]),
-    ):
-        assert portions(setup, codes, memory) == expected
-    # states of pairs put side by side take more room
-    memory = 2 * 4 * 7 * encoder.dim * (24 + 9 + 30)
-    assert portions(NLI, ["de", "en"], memory) == [["de", "en"]]
-    assert portions(replace(NLI, form="concatenated"), ["de", "en"], memory) == [["de"], ["en"]]
-
-
-@pytest.mark.parametrize("how", ["monolingual", "cross_lingual"])
-def test_a_run_that_was_stopped_goes_on_where_it_was(
-    how: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
-    expected = run(how, setup, codes)
-    fit, trained = probes.fit, []
-
-    def stopped(train: probes.Split, *arguments: object, **options: object) -> probes.Probes:
-        trained.append(train)
-        if len(trained) == 2:
-            raise KeyboardInterrupt
-        return fit(train, *arguments, **options)
-
-    monkeypatch.setattr(probes, "fit", stopped)
-    monkeypatch.setattr(probing, "_MEMORY", 1)
-    with settings.settings(cache=tmp_path):
-        with pytest.raises(KeyboardInterrupt):
-            run(how, setup, codes)
-        found = run(how, setup, codes)
-        again = run(how, setup, codes)
-    assert len(trained) == 2 + len(codes) - 1  # the first language was kept
-    measured = [column for column in expected if expected[column].dtype.kind == "f"]
-    pd.testing.assert_frame_equal(found.drop(columns=measured), expected.drop(columns=measured))
-    # Trained alone or together, a probe is the same but for rounding.
-    np.testing.assert_allclose(found[measured], expected[measured], rtol=1e-3, atol=0.02)
-    pd.testing.assert_frame_equal(again, found)
 
 
 def never(*_: object, **__: object) -> None:

@@ -86,7 +86,8 @@ def reproduced(place: Path, out: Path) -> None:
     provenance.environment = toy.environment
     test_reproduction.gathering.kinds = lambda: work.KINDS
     os.environ |= {"TOY_FOLDER": str(out), "TOY_SECONDS": "0.05"}
-    if not (out / "notebooks").exists():
+    if not (out / "whole").exists():  # killed while it was laid out: from the start
+        shutil.rmtree(out, ignore_errors=True)
         test_reproduction.House(out)
         (out / "whole").touch()
     with test_reproduction.runner.stopped_by_sigterm():

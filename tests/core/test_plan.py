@@ -14,7 +14,7 @@ from tests import tiny
 from xlx.experiment import grids, transfers
 from xlx.text import labelled
 
-XLMR = "FacebookAI/xlm-roberta-base"
+XLMR, MBERT = "FacebookAI/xlm-roberta-base", "google-bert/bert-base-multilingual-cased"
 
 
 @pytest.fixture
@@ -81,6 +81,27 @@ def test_encoders_of_x_probe_are_counted_by_their_sizes(bare: None) -> None:
     assert (row["trained"], row["lines"]) == pytest.approx((7, 20 * (2 * pairs + n) / 1e6))
     assert row[["weights", "vectors"]].tolist() == pytest.approx([4e-9 * 7 * 448, 0.064])
     assert (row["probes"], row["most hours"] / row["hours"]) == pytest.approx((9 * 21, 20 / 3))
+
+
+def test_states_that_x_probe_reads_are_counted_by_sizes(bare: None, monkeypatch) -> None:
+    monkeypatch.setattr(plan, "_probe_seconds", lambda width, values: width / 768)
+    table = plan.probed_states(profiles.values_for(plan.PROBING, "paper"), rate=15)
+    assert table.index.tolist() == [MBERT, XLMR, f"{MBERT}, untrained", "all"]
+    n, layers = 5 * 9 * 12_000 + 5 * 1000, 13
+    assert table.loc[XLMR, ["sentences", "states"]].tolist() == pytest.approx(
+        [n / 1e6, 4e-9 * n * layers * 768]
+    )
+    assert table.loc["all", "disk"] == pytest.approx(0.71 + 1.12)
+    assert table.loc["all", "states"] == table["states"].max()
+    assert table.loc["all", "probe hours"] == pytest.approx(3 * 5 * 9 * 12_000 * layers / 3600)
+    matrices = 12 * 12 * 768**2
+    tokens = table.loc[MBERT, "hours"] * 3.6e15 * 15 / (2 * matrices * n)
+    assert 20 < tokens < 50  # of a sentence, less than attention adds
+
+
+def test_a_probe_is_timed_here(bare: None) -> None:
+    values = {"hidden": 4, "probe_seeds": [0]}
+    assert 0 < plan._probe_seconds(8, values) < 1
 
 
 def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def running(pid: int) -> bool:
     return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-def test_bad_calls_end_in_one_line(house: House, capsys) -> None:
+def test_bad_calls_end_in_one_line(house: House, capsys, monkeypatch) -> None:
     house.notebook()
     house.profile("mini", "defaults: {nothing: 1}")
     (house.notebooks / "abx-2-two.ipynb").write_text("torn {", encoding="utf-8")
@@ -197,6 +197,9 @@ def test_bad_calls_end_in_one_line(house: House, capsys) -> None:
         (line,) = capsys.readouterr().err.splitlines()
         assert says in line
     assert not house.build.exists()
+    monkeypatch.setattr(paths, "ROOT", house.build / "\udcc3")
+    assert runner.main(["abx-1-one"]) == 2
+    assert "no name in this locale: set PYTHONUTF8=1" in capsys.readouterr().err
 
 
 def test_working_copies_follow_the_notebooks_until_they_are_changed(

@@ -151,6 +151,25 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     for what, mean in ((igap_3_models.ACCURACY, 0.875), (igap_3_models.GAP, 0.125)):
         spread = table.loc[(what, 1), ["mean", "SD, runs"]].tolist()
         assert spread == pytest.approx([mean, 0.25 / 2**0.5])
+    beside = igap_3_models.beside_bag({"made": measured}, "en").set_index(["subject", "what"])
+    ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
+    assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
+    assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
+
+
+def test_without_translations_there_is_no_sign_and_words_of_time_are_left_out() -> None:
+    whole = with_words()
+    en, es = (whole.test[code] for code in ("en", "es"))
+    timed = replace(en, first=tuple(f"{x} ago" if i < 10 else x for i, x in enumerate(en.first)))
+    spoilt = tuple(es.first[i ^ 1] if i < 10 else x for i, x in enumerate(es.first))
+    test = whole.test | {"en": timed, "es": replace(es, first=spoilt)}
+    alone = TransferTask("made", {"en": whole.train["en"]}, test, {})
+    measured, signs = igap_3_models.strings(alone, "en", "mini-xlmr")
+    assert (len(signs), igap_3_models.NEGATOR in measured) == (0, False)
+    texts = igap_3_models.accuracies(measured, "en", 0.9)["text"]
+    assert igap_3_models.TRANSLATIONS not in {*texts}
+    table = igap_3_models.beside_bag({"made": measured}, "en")
+    assert table["value"][:3].tolist() == pytest.approx([1, 0.625, 0.75])
 
 
 def test_an_order_without_igap_is_refused() -> None:

@@ -104,17 +104,19 @@ def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.concat([blind.sample(frac=1, random_state=seed), known, extra])
 
 
-def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
+def test_gold_scores_are_the_accuracies_on_each_sample_of_examples_and_models() -> None:
     wrongs = answers()
     gold = ranking.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
     rng = np.random.default_rng(3)
     counts, halves = statistics.resample_counts(60, 7, rng), igap.random_halves(60, 5, rng)
+    models = {x: statistics.resample_counts(2 + (x == "fi"), 7, rng) for x in LANGUAGES}
     for column, ((source, target), array) in enumerate(wrongs.items()):
         row = gold.table.iloc[column]
         assert (row["source"], row["target"]) == (source, target)
         assert row["score"] == pytest.approx(1 - array.mean())
         for r, drawn in enumerate(counts.astype(int)):
             resample = np.repeat(array, drawn, axis=1)
+            resample = np.repeat(resample, models[source][r].astype(int), axis=0)
             assert gold.resamples[r, column] == pytest.approx(1 - resample.mean())
         for r, half in enumerate(halves == 1):
             assert half.sum() == 30

@@ -190,36 +190,6 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     assert (grid.predictions == grid.predictions[:, :1]).all()
 
 
-def test_a_stopped_grid_goes_on(
-    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    one, before, rows = job(model, PAIRS), predicting.Tuned.predict, []
-
-    def counting(tuned: predicting.Tuned, row: list) -> object:
-        if len(rows) == stop:
-            raise KeyboardInterrupt
-        rows.append(len(row))
-        return before(tuned, row)
-
-    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    finetuning.finetune_all([one], weights=True)
-    monkeypatch.setattr(predicting.Tuned, "predict", counting)
-    stop = 1
-    with pytest.raises(KeyboardInterrupt):
-        grids.grid([one], PAIRS)
-    assert rows == [3]
-    stop = None
-    found = grids.grid([one], PAIRS)[0]
-    assert rows == [3, 3, 3]  # the first row is not asked again
-    again = grids.grid([one], PAIRS)[0]
-    assert rows == [3, 3, 3]
-    monkeypatch.undo()
-    with settings(cache=tmp_path / "other"):
-        whole = grids.grid([one], PAIRS)[0]
-    np.testing.assert_array_equal(found.predictions, whole.predictions)
-    np.testing.assert_array_equal(again.predictions, whole.predictions)
-
-
 def test_nothing_is_trained_where_no_cell_is_missing(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,7 +312,6 @@ SINGLE = {code: controls.only(part, "second") for code, part in PAIRS.items()}
         (ASKED, TURNED, TextError, "ru"),
         (PAIRS, {"en": PAIRS["en"]}, GridError, r"two languages or more.*en"),
         (PAIRS, {code: part.at([]) for code, part in PAIRS.items()}, GridError, "0 are of en"),
-        (PAIRS, ASKED, GridError, "not trained on what the grid asks"),
         (PAIRS, RENAMED, GridError, "not trained on what the grid asks"),
         (PAIRS, SINGLE, GridError, "not trained on what the grid asks"),
     ],

@@ -311,8 +311,6 @@ def test_other_tables_refuse_what_summary_does() -> None:
     for call in (
         lambda: mixing.cells(100 * right(), LANGUAGES),
         lambda: mixing.paired_difference(right(), 100 * right(), LANGUAGES),
-        lambda: mixing.by_label(100 * right(), LABELS, MERGED, LANGUAGES),
-        lambda: mixing_6_pairs.pair_table({"a": 100 * right()}, LANGUAGES, ("en", "de")),
     ):
         with pytest.raises(MixingError, match="scores are between"):
             call()

@@ -209,6 +209,8 @@ def test_a_decoder_behind_an_encoder_and_no_declaration_are_named(tmp_path: Path
     for folder, named in ((both, "the decoder of 'bart'"), (tiny.save(tmp_path / "b"), "nothing")):
         with pytest.raises(ValueError, match=named):
             embed(loading.load(folder), SENTENCES, pooling="own")
+    write(folder / "1_Pooling" / "config.json", {"pooling_mode_max_tokens": True})  # and no list
+    assert reported_model(str(folder)).vector.endswith("names the pooling max, not supported here")
 
 
 def test_own_vectors_are_found_again_and_a_twin_has_its_own(tmp_path: Path) -> None:

@@ -231,7 +231,6 @@ def test_words_without_subwords_are_counted(encoders, name) -> None:
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        ("The weather", {}, "sentences are due in a list"),
         ([("a",), "The weather"], {}, "sentence 1: a single string was given"),
         ([("a",), ()], {}, "sentence 1 has no words: drop it"),
         ([("a", None)], {}, "sentence 0, position 1: None is no string"),

@@ -59,6 +59,9 @@ def test_each_printed_number_has_a_baseline_beside_it(paper: PrintedTables) -> N
     both = gains.loc[["SubjNum", "Tense"]]
     assert found["r"] == pytest.approx(both["paper"].corr(both["baseline"]))
     assert found["cells"] == 8
+    counted = table.loc[("mean of counted words", "Tense"), "accuracy"]
+    gains = paper.gains_beside("counted").set_index(["task", "language"])["baseline"]
+    assert gains["Tense", "ru"] == pytest.approx(counted["ru"] - counted["en"])
 
 
 def loaded() -> ModuleType:

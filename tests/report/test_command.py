@@ -1,5 +1,6 @@
 """The command: what it writes, takes up again and refuses."""
 
+import html
 import json
 import os
 import re
@@ -104,11 +105,12 @@ def test_a_stop_says_how_to_go_on(
 
 
 def test_a_model_is_read_as_the_options_say(tmp_path: Path) -> None:
-    folder, out = tiny.save(tmp_path / "own"), tmp_path / "out"
+    name = "<img src=x onerror=a()>'\" & ${title}"
+    folder, out = tiny.save(tmp_path / name), tmp_path / "out"
     given = ["report", str(folder), *SMALL, "--pooling", "last", "--special-tokens"]
     assert command.main([*given, "--token-budget", "200", "--out", str(out)]) == 0
     said = json.loads((out / "report.json").read_text())
-    assert said["models"]["own"]["vector"] == "last of tokens, special ones too, as asked"
+    assert said["models"][name]["vector"] == "last of tokens, special ones too, as asked"
     text, _ = reported_text("wmt24pp", ["en", "de"], 12)
     options = {"pooling": "last", "special_tokens": True}
     (scored,) = subject_scores([Subject(str(folder), options | {"max_length": None})], text, ["LD"])
@@ -117,7 +119,8 @@ def test_a_model_is_read_as_the_options_say(tmp_path: Path) -> None:
     expected = scored.table().groupby("layer")["score"].mean()
     assert found.to_dict() == pytest.approx(expected.to_dict())
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "<strong>own: layer " in page
+    assert f"<strong>{html.escape(name)}: layer " in page  # a name is shown, and nothing of it run
+    assert "<img src=x" not in page
     assert "above that of a bag of its subwords" in page
 
 

@@ -153,6 +153,7 @@ def test_no_answer_or_no_language_is_an_error(metric) -> None:
         ("野马。", "野马", "zh", (0, 0), (1, 1)),  # "。" is no punctuation of ASCII
         ("الكتاب", "كتاب", "ar", (0, 0), (1, 1)),
         ("สองสาม", "สอง", "th", (0, 0), (0, 0)),  # MLQA has no Thai
+        ("कि", "क", "hi", (0, 0), (0, 0)),  # another word, if its sign is left out
         ("one – two", "one two", "en", (4 / 5, 0), (1, 1)),
         ("the", "a", "en", (0, 1), (0, 1)),  # nothing is left of either
     ],

@@ -424,6 +424,7 @@ def archive(folder):
     file = folder / "flores200_dataset.tar.gz"
     with tarfile.open(file, "w:gz") as tar:
         tar.add(folder / "flores200_dataset", "./flores200_dataset")
+        tar.add(folder / "flores200_dataset" / "dev" / "eng_Latn.dev", "../beside")
     return file
 
 
@@ -439,6 +440,7 @@ def test_local_flores(tmp_path, packed, name, part):
     assert corpus.ids == ("1", "2")
     assert load(name, ["ar_Latn", "eng"], path=path).languages == ("ar_Latn", "en")
     refuses(name, "no text in de;", "it has ak, ar", languages=["de"], path=path)
+    assert not (tmp_path.parent / "beside").exists()  # nothing is unpacked
 
 
 def test_a_copy_that_is_not_the_text_on_record(tmp_path):

@@ -1,5 +1,6 @@
 """Trees: reading CoNLL-U."""
 
+import gzip
 import lzma
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.text.made import conllu_row as row
 from tests.text.made import put
-from xlx.text.files import TextError
+from xlx.text.files import TextError, streamed_lines
 from xlx.text.trees import Trees, load_trees, read_trees
 
 GERMAN = [
@@ -163,6 +164,20 @@ def test_a_local_file_or_folder_is_read(tmp_path: Path) -> None:
     both = load_trees("de", "gsd", path=tmp_path)
     assert [tree.id for tree in both] == ["a:a-1", "a:3", "b/de-test:a-1", "b/de-test:2"]
     assert both.dropped == ("a:1, line 1: no such head",)
+
+
+def test_a_file_is_read_a_megabyte_at_a_time(tmp_path: Path) -> None:
+    """With the line of what is wrong, far behind, and what stands before it as in one piece."""
+    block = "\ufeff" + "\n".join(GERMAN[1:]) + "\r\n\n"
+    text = "".join(f"# sent_id = {i}\n{'#' * 999}\n{block[1:]}" for i in range(1500))
+    for name, pack in (("a", bytes), ("b", lzma.compress), ("c", gzip.compress)):
+        file = put(tmp_path, f"{name}.conllu", pack(f"\ufeff{text}".encode()))
+        assert [*streamed_lines(file)] == text.replace("\r", "").removesuffix("\n").split("\n")
+    bad = put(tmp_path, "d.conllu", text.encode() + b"\xff")
+    lines = streamed_lines(bad)
+    assert next(lines) == "# sent_id = 0"
+    with pytest.raises(TextError, match=f"line {text.count(chr(10)) + 1}: byte 0xff"):
+        list(lines)
 
 
 @pytest.mark.parametrize(

@@ -52,16 +52,17 @@ class Average:
         """Low and high, of Student's t with a degree of freedom less than there are groups.
 
         Of a share that would end at 0 or 1 or beyond, on the scale of its logit; at 0 and 1, where
-        there is none, Wilson's for as many trials as there are groups. NaN where a group holds
-        every comparison.
+        there is none, and where no group changes it, Wilson's for as many trials as there are
+        groups. NaN where a group holds every comparison.
         """
         width = stats.t.ppf((1 + checks.level(level)) / 2, len(self.sizes) - 1) * self.error
         low, high = np.array(self.score - width), np.array(self.score + width)
-        beyond = ((low <= 0) | (high >= 1)) & self.share
+        beyond = ((low <= 0) | (high >= 1) | (width < 1e-9)) & self.share
         if beyond.any():
             score, width = np.clip(np.array(self.score)[beyond], 0, 1), np.array(width)[beyond]
             wilson = statistics.share_interval(score * len(self.sizes), len(self.sizes), level)
-            inside, place = (score > 0) & (score < 1), special.logit(score)
+            inside = (score > 0) & (score < 1) & (width >= 1e-9)
+            place = special.logit(score)
             half = np.divide(width, score * (1 - score), out=np.zeros_like(width), where=inside)
             low[beyond] = np.where(inside, special.expit(place - half), wilson[0])
             high[beyond] = np.where(inside, special.expit(place + half), wilson[1])
@@ -91,15 +92,10 @@ def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
 
 
 def average(
-    measured: CheckpointScores,
-    task: str,
-    *,
-    by: Sequence[str] = (),
-    layers: Sequence[int] | None = None,
-    embedding_layer: bool = True,
-    weighting: str = "pairs",
+    measured: CheckpointScores, task: str, *, by: Sequence[str] = (),
+    layers: Sequence[int] | None = None, embedding_layer: bool = True, weighting: str = "pairs",
     over: str = "documents",
-) -> Average:
+) -> Average:  # fmt: skip
     """The mean score of a task over pairs and layers, or by "layer", by "language", or by both.
 
     A language's score is the mean over its pairs with all others. ``layers`` are those that count
@@ -149,14 +145,10 @@ def best_layer(measured: CheckpointScores) -> int:
 
 
 def averaged_scores(
-    measured: Sequence[CheckpointScores],
-    tasks: Sequence[str] | None = None,
-    *,
-    by: Sequence[str] = (),
-    layers: Sequence[int] | None = None,
-    embedding_layer: bool = True,
-    **options: str,
-) -> pd.DataFrame:
+    measured: Sequence[CheckpointScores], tasks: Sequence[str] | None = None, *,
+    by: Sequence[str] = (), layers: Sequence[int] | None = None, embedding_layer: bool = True,
+    weighting: str = "pairs", over: str = "documents",
+) -> pd.DataFrame:  # fmt: skip
     """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
 
     ValueError where there is no checkpoint.
@@ -169,9 +161,7 @@ def averaged_scores(
         names = {"layer": kept, "language": language_weights(of.scores.pairs)[0]}
         names = {key: np.array(names[key]) for key in names if key in by}
         for task in of.tasks if tasks is None else tasks:
-            mean = average(
-                of, task, by=by, layers=layers, embedding_layer=embedding_layer, **options
-            )
+            mean = average(of, task, by=by, layers=kept, weighting=weighting, over=over)
             places = zip(names, np.indices(mean.score.shape), strict=True)
             keys = {key: names[key][place].ravel() for key, place in places}
             columns = {"model": of.model, "checkpoint": of.step, "space": of.space, "task": task}

@@ -55,16 +55,10 @@ class Coverage:
 
 
 def measure_coverage(
-    subject: Subject | Name,
-    corpus: ParallelCorpus,
-    pivot: str = "en",
-    *,
-    poolings: Sequence[str] = MEXA_POOLINGS,
-    alternatives: bool | None = True,
-    centred: bool | None = False,
-    max_length: int | None = None,
-    special_tokens: bool = False,
-) -> dict[str, Coverage]:
+    subject: Subject | Name, corpus: ParallelCorpus, pivot: str = "en", *,
+    poolings: Sequence[str] = MEXA_POOLINGS, alternatives: bool | None = True,
+    centred: bool | None = False, max_length: int | None = None, special_tokens: bool = False,
+) -> dict[str, Coverage]:  # fmt: skip
     """MEXA of every language of a corpus with the pivot, and the alternatives, by pooling.
 
     ``subject`` is the name of a model, of a checkpoint of a series, or a `Subject`: of one that is
@@ -320,14 +314,9 @@ def mean_subwords(
 
 
 def measure_rivals(
-    name: Name,
-    corpus: ParallelCorpus,
-    pivot: str = "en",
-    *,
-    pooling: str = MEXA_POOLINGS[0],
-    centred: bool = False,
-    **options: object,
-) -> dict[str, dict[str, np.ndarray]]:
+    name: Name, corpus: ParallelCorpus, pivot: str = "en", *, pooling: str = MEXA_POOLINGS[0],
+    centred: bool = False, **options: object,
+) -> dict[str, dict[str, np.ndarray]]:  # fmt: skip
     """Language → `mexa.count_rivals` with the pivot; parameters as `measure_coverage`."""
     options = {"max_length": None, "special_tokens": False} | options
     subject = as_subject(name)

@@ -240,14 +240,9 @@ SOURCE = "en"
 
 
 def monolingual(
-    names: Name | Sequence[Name],
-    setup: ProbeSetup,
-    codes: Sequence[str] | None = None,
-    *,
-    control: bool = False,
-    online: bool = False,
-    entities: bool = False,
-) -> pd.DataFrame:
+    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None, *,
+    control: bool = False, online: bool = False, entities: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
@@ -319,14 +314,9 @@ def cross_lingual(
 
 
 def probe_topics(
-    names: Sequence[Name],
-    codes: Sequence[str],
-    *,
-    n_test: int | None = None,
-    seed: int = 1,
-    max_length: int | None = None,
-    seeds: Sequence[int] = probes.SEEDS,
-) -> pd.DataFrame:
+    names: Sequence[Name], codes: Sequence[str], *, n_test: int | None = None, seed: int = 1,
+    max_length: int | None = None, seeds: Sequence[int] = probes.SEEDS,
+) -> pd.DataFrame:  # fmt: skip
     """Topic probes of every layer trained in English, tested on every language.
 
     A probe reads the states as they are, or *centred*: moved so that the mean of the test sentences

@@ -58,7 +58,8 @@ class TransferTask:
     """A parallel training set and, where there is one, a parallel test set.
 
     ``train`` and ``test`` are language → `Examples`, aligned; ``test`` may be empty, as the
-    interlingual gap needs none. ``left_out``: part → why (see `examples.common`) → how many.
+    interlingual gap needs none. ``train`` may have one language alone: then there is no such gap.
+    ``left_out``: part → why (see `examples.common`) → how many.
     """
 
     name: str
@@ -70,7 +71,8 @@ class TransferTask:
         examples.aligned(self.train)
         if self.test:
             examples.aligned(self.test)
-        if self.test and set(self.test) != set(self.train):
+        one_source = len(self.train) == 1 and set(self.train) < set(self.test)
+        if self.test and set(self.test) != set(self.train) and not one_source:
             raise TextError(
                 f"{self.name}: the training set has {', '.join(self.train)} and the test set "
                 f"{', '.join(self.test)}: both need the same languages"
@@ -84,7 +86,7 @@ class TransferTask:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        return tuple(self.train)
+        return tuple(self.test or self.train)
 
     @property
     def n_train(self) -> int:
@@ -112,15 +114,9 @@ class TransferTask:
 
 
 def labelled_task(
-    name: str,
-    languages: Sequence[str],
-    *,
-    n_train: int | None = None,
-    n_test: int | None = None,
-    train_split: str = "train",
-    path: str | Path | None = None,
-    seed: int = 1,
-) -> TransferTask:
+    name: str, languages: Sequence[str], *, n_train: int | None = None, n_test: int | None = None,
+    train_split: str = "train", path: str | Path | None = None, seed: int = 1,
+) -> TransferTask:  # fmt: skip
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
     ``name`` is "NLI" (XNLI), "PI" (PAWS-X), or of those that models learn that are too small for
@@ -403,7 +399,7 @@ def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Spar
     """Of a run in one language: its training set is asked at every checkpoint, translations only
     near the training errors of the windows, test sets only after ``every`` steps and the last.
     """
-    others = tuple(f"train {code}" for code in task.languages if code != source)
+    others = tuple(f"train {code}" for code in task.train if code != source)
     return sparing and replace(sparing, decides=f"train {source}", inside=others)
 
 

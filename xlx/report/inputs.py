@@ -74,7 +74,9 @@ def _of_folder(name: Name) -> ReportedModel:
     if own and own.pooling in POOLINGS:
         pooling = own.pooling
     vector = f"{pooling.replace('_', ' ')} of tokens" + ", no special ones" * (pooling != "cls")
-    if own and own.whole:
+    if own and not own.whole and own.pooling != pooling:
+        vector += f"; its folder names the pooling {own.pooling}, not supported here"
+    elif own and own.whole:
         pooling = pooling if own.problem else OWN
         vector = (
             own.told()

@@ -31,7 +31,8 @@ _LF, _CR = "\u2424", "\u240d"
 _BLANK = "\u115f\u1160\u3164\uffa0\u2800"
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _PACKING = re.compile(r"\.(gz|bz2|xz)$")
-_BZ2, _XZ, _GZ = b"BZh", b"\xfd7zXZ\x00", b"\x1f\x8b"
+_PACKINGS = {b"BZh": bz2, b"\xfd7zXZ\x00": lzma, b"\x1f\x8b": gzip}
+_TORN = (lzma.LZMAError, zlib.error, OSError, EOFError, ValueError)
 #: Of TMX: the language of a text, and what in a text stands for codes of its layout.
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES = {"bpt", "ept", "it", "ph", "ut"}
@@ -77,34 +78,52 @@ def unpacked_name(name: str) -> str:
 
 def unpacked(data: bytes, where: str) -> bytes:
     """The contents of a file, plain or packed with gzip, xz or bzip2. ``where`` opens the error."""
+    packing = _packing(data)
+    return _whole(packing.decompress, data, where) if packing else data
+
+
+def _packing(data: bytes) -> Any:
+    """The module of the packing that data starts with; None for none."""
+    return next((own for sign, own in _PACKINGS.items() if data.startswith(sign)), None)
+
+
+def _whole(read: Callable[[Any], Any], of: Any, where: str) -> Any:
     try:
-        if data.startswith(_XZ):
-            return lzma.decompress(data)
-        if data.startswith(_GZ):
-            return gzip.decompress(data)
-        return bz2.decompress(data) if data.startswith(_BZ2) else data
-    except (lzma.LZMAError, zlib.error, OSError, EOFError, ValueError) as error:
+        return read(of)
+    except _TORN as error:
         raise TextError(f"{where}: not a whole packed file ({error}); fetch it again.") from None
 
 
-def decode(data: bytes, where: str) -> list[str]:
-    """Lines of UTF-8 text, without byte order mark and line ends. ``where`` opens the error."""
+def decode(data: bytes, where: str, first: int = 1) -> list[str]:
+    """Lines of UTF-8 text, from line ``first`` of ``where`` on, which opens the error.
+
+    Without line ends, and the byte order mark of a first line.
+    """
     place, problem = data.find(b"\0"), "a NUL byte, which text does not have; is it UTF-16?"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         place, problem = error.start, f"byte 0x{data[error.start]:02x} is not UTF-8 text."
     if place >= 0:
-        line = data.count(b"\n", 0, place) + 1
+        line = data.count(b"\n", 0, place) + first
         raise TextError(f"{where}, line {line}: {problem} Save the file in UTF-8.")
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = (text.removeprefix("\ufeff") if first == 1 else text).split("\n")
     lines[:-1] = [line.removesuffix("\r") for line in lines[:-1]]
     return lines if lines[-1] else lines[:-1]  # what follows the last line end is no line
 
 
-def read_lines(file: Path) -> list[str]:
-    """The lines of a file, plain or packed; errors as `unpacked` and `decode`."""
-    return decode(unpacked(file.read_bytes(), str(file)), str(file))
+def streamed_lines(file: Path) -> Iterator[str]:
+    """The lines of a file, plain or packed, a megabyte of them at a time: it may have any size.
+
+    Errors as `unpacked` and `decode`, once a line before them was given, too.
+    """
+    first, where = 1, str(file)
+    with file.open("rb") as plain:
+        packing = _packing(plain.peek(6))
+        with packing.open(plain) if packing else plain as rows:
+            while some := _whole(rows.readlines, 2**20, where):
+                yield from decode(b"".join(some), where, first)
+                first += len(some)
 
 
 def tsv(data: bytes, where: str) -> pd.DataFrame:

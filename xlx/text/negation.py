@@ -41,16 +41,20 @@ def negated(english: Sequence[str]) -> np.ndarray:
 
 
 def matched(
-    english: Sequence[str], n: int | None, seed: int, domains: Sequence[str] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+    english: Sequence[str], n: int | None, seed: int, domains: Sequence[str] | None = None,
+    labels: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Positions and labels of n sentences, half of them negated: int64 ``(n,)`` each, in order.
+
+    ``labels``: of another task than negation, 1, 0 or -1 as `negated` has them.
 
     The rarer class is drawn by ``seed`` (with n None it is taken whole), and to each sentence one
     of the other class is chosen, so that logarithms of lengths differ least in sum, where another
     of ``domains`` counts as `ELSEWHERE`; of equally good ones by ``seed``. TextError for an odd n,
     or more than there are.
     """
-    lengths, labels = np.array([len(x) for x in english]), negated(english)
+    lengths = np.array([len(x) for x in english])
+    labels = negated(english) if labels is None else labels
     fits = (lengths >= SHORTEST) & (lengths <= LONGEST)
     sides = sorted((np.flatnonzero(fits & (labels == side)) for side in (0, 1)), key=len)
     if n is not None:
@@ -58,7 +62,7 @@ def matched(
     half = len(sides[0]) if n is None else n // 2
     if not 0 < half <= len(sides[0]) or (n is not None and n % 2):
         few = f"{len(sides[0])} sentences of each class fit: n is an even number up to twice that"
-        raise TextError(f"{n} of negation: {few}")
+        raise TextError(f"{n} examples: {few}")
     rng, logs = np.random.default_rng(seed), np.log(lengths)
     rare, other = (rng.permutation(side) for side in sides)  # among equals the order decides
     few = rare[:half]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from sys import intern
 from typing import NamedTuple
@@ -52,7 +53,7 @@ class Sentence(NamedTuple):
 
 
 def sentence_blocks(
-    lines: Sequence[str], where: str, split: str | None = None
+    lines: Iterable[str], where: str, split: str | None = None
 ) -> Iterator[tuple[int, list[str], list[str]]]:
     """Sentences of a file whose sentences end at empty lines: (first line, comments, rows).
 
@@ -60,19 +61,19 @@ def sentence_blocks(
     is the number of the first row (from 1), and comments are above all rows. With ``split``, only
     the sentences with the comment ``# split = <split>``. TextError for a file without sentences.
     """
-    start, empty = 0, True
-    for number, line in enumerate([*lines, ""]):
+    block, empty = [], True
+    for number, line in enumerate(chain(lines, [""]), 1):
         if line.strip():
+            block.append(line)
             continue
-        block = lines[start:number]
         n_comments = 0
         while n_comments < len(block) and _COMMENT.match(block[n_comments]):
             n_comments += 1
         comments, rows = block[:n_comments], block[n_comments:]
         if block and (split is None or f"# split = {split}" in comments):
-            yield start + n_comments + 1, comments, rows
+            yield number - len(rows), comments, rows
             empty = False
-        start = number + 1
+        block = []
     if empty:
         raise TextError(f"{where} has no sentences{f' of {split}' if split else ''}.")
 
@@ -85,7 +86,7 @@ def comment(comments: Iterable[str], key: str) -> str | None:
     return None
 
 
-def read_conllu(lines: Sequence[str], where: str, split: str | None = None) -> Iterator[Sentence]:
+def read_conllu(lines: Iterable[str], where: str, split: str | None = None) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file; with ``split``, those of it. ``where`` opens every error.
 
     Raises TextError, with the line, for what CoNLL-U has not, a repeated ``sent_id``, and for a
@@ -250,8 +251,8 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     language : ISO 639 code, such as "de".
     source : "ud" or "pud" of what is shipped; with ``path``, any name for what is there.
     path : a CoNLL-U file, ``.conllu`` or ``.conllu.xz``, or a folder with such files at any depth,
-        all of which are taken, in the order of their paths; None for what is shipped. Of several
-        files, ids are preceded by the name of the file.
+        all of which are taken, in the order of their paths, and read a sentence at a time; None for
+        what is shipped. Of several files, ids are preceded by the name of the file.
 
     Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, and
     malformed files (with the line); FileNotFoundError where there is nothing at ``path``.
@@ -271,7 +272,7 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     for file in found:
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
         own = {"source": source, "prefix": f"{name}:" if len(found) > 1 else ""}
-        parts.append(read_trees(files.read_lines(file), str(file), language, **own))
+        parts.append(read_trees(files.streamed_lines(file), str(file), language, **own))
     dropped = tuple(why for part in parts for why in part.dropped)
     if not any(parts):
         raise TextError(f"{path}: none of its sentences is a tree (first: {dropped[0]}).")
@@ -279,7 +280,7 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
 
 
 def read_trees(
-    lines: Sequence[str], where: str, language: str, *, source: str = "conllu", prefix: str = ""
+    lines: Iterable[str], where: str, language: str, *, source: str = "conllu", prefix: str = ""
 ) -> Trees:
     """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
