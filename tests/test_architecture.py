@@ -335,7 +335,7 @@ SIZES = {
     "code of xlx, notebooks' modules and data": (27_771, 19_500),
     "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (27_309, 22_000),
+    "lines of tests": (27_310, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

@@ -87,13 +87,13 @@ def test_states_that_x_probe_reads_are_counted_by_sizes(bare: None, monkeypatch)
     monkeypatch.setattr(plan, "_probe_seconds", lambda width, values: width / 768)
     table = plan.probed_states(profiles.values_for(plan.PROBING, "paper"), rate=15)
     assert table.index.tolist() == [MBERT, XLMR, f"{MBERT}, untrained", "all"]
-    n, layers = 5 * 9 * 12_000 + 5 * 1000, 13
+    n, layers = 5 * 9 * 2 * 12_000 + 5 * 1000, 13
     assert table.loc[XLMR, ["sentences", "states"]].tolist() == pytest.approx(
         [n / 1e6, 4e-9 * n * layers * 768]
     )
     assert table.loc["all", "disk"] == pytest.approx(0.71 + 1.12)
     assert table.loc["all", "states"] == table["states"].max()
-    assert table.loc["all", "probe hours"] == pytest.approx(3 * 5 * 9 * 12_000 * layers / 3600)
+    assert table.loc["all", "probe hours"] == pytest.approx(3 * 5 * 9 * 2 * 12_000 * layers / 3600)
     matrices = 12 * 12 * 768**2
     tokens = table.loc[MBERT, "hours"] * 3.6e15 * 15 / (2 * matrices * n)
     assert 20 < tokens < 50  # of a sentence, less than attention adds

@@ -4,7 +4,7 @@ import pytest
 
 from shared import tense
 from tests.text.made import conllu_row as row
-from xlx.text.files import letters
+from xlx.text.files import TextError, letters
 from xlx.text.trees import load_trees, read_trees
 
 
@@ -28,6 +28,8 @@ def test_what_is_tested_is_not_learnt_and_is_the_same_in_all_languages() -> None
     assert (set(task.train), learnt.labels.mean(), test["en"].labels.mean()) == ({"en"}, 0.5, 0.5)
     assert not {*map(letters, learnt.first)} & {letters(x.tokens) for x in load_trees("en", "pud")}
     assert test["zh"].first == tense.tense_task(["en", "zh"], 40, 20).test["zh"].first
+    with pytest.raises(TextError, match="tense has no th: it has en, ar"):
+        tense.tense_task(["en", "th"], 40, 20)
 
 
 def test_labels_and_agreement_are_what_was_read() -> None:
