@@ -5,6 +5,7 @@ difference of named checkpoints or layers: the highest of several noisy scores i
 by choice alone. Of a recipe with several runs the interval is over runs and documents.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
-from shared.abx_tables import DRAWN, with_models
+from shared.abx_tables import DRAWN, scored_series, with_models
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average
@@ -86,16 +87,35 @@ def own_neighbours(
 ) -> pd.DataFrame:
     """`OWN` at every layer, a mean over languages with its interval over them (t).
 
-    Translations do not count. Columns as of `averages.averaged_scores`.
+    Translations do not count. Columns as of `averages.averaged_scores`, and ``n`` positions.
     """
     tables, n = [], len(corpus.languages)
     for value in nearest(names, corpus, "raw", **options):
         own = value["counts"][:, 1].diagonal(axis1=1, axis2=2) / len(corpus)
         mean, error = own.mean(axis=1), own.std(axis=1, ddof=1) / np.sqrt(n)
         width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
-        ends = {"score": mean, "low": mean - width, "high": mean + width}
+        ends = {"score": mean, "low": mean - width, "high": mean + width, "n": len(corpus)}
         tables.append(pd.DataFrame({"layer": range(len(mean)), "task": OWN, **ends}))
     return with_models(names, tables)
+
+
+def scored_steps(
+    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, **options: object
+) -> pd.DataFrame:
+    """Which steps of a recipe's runs have scores; ``runs`` as of `abx_tables.run_ends`.
+
+    One row per recipe: how many ``runs``, the steps ``shared`` by all, the ``first`` step after 0
+    that any of them has, and how many ``have`` it. Of others neither weights nor scores are kept.
+    """
+    rows = []
+    for recipe, others in runs.items():
+        with warnings.catch_warnings(action="ignore"):  # of what is left out, as is told here
+            found = scored_series([recipe, *others], corpus, **options)
+        steps = [{of.step for of in course} for course in found]
+        shared = " and ".join(f"{step:,}" for step in sorted(set.intersection(*steps)))
+        first = min(set.union(*steps) - {0}, default=0)
+        rows.append((recipe, len(steps), shared, first, sum(first in of for of in steps)))
+    return pd.DataFrame(rows, columns=["model", "runs", "shared", "first", "have"])
 
 
 def early_checkpoint(trained: Sequence[CheckpointScores]) -> CheckpointScores:

@@ -23,7 +23,7 @@ from shared.abx_figures import language_courses
 from shared.abx_tables import at_last
 from shared.pair_regressions import LD_AND_MD, Reading, by_model, instead, turned
 from shared.regressions import Regression, regression
-from shared.shown import framed_handle, scale_about
+from shared.shown import framed_handle
 from xlx.experiment.abx_scores import (
     MATCHED,
     CheckpointScores,
@@ -31,12 +31,12 @@ from xlx.experiment.abx_scores import (
     history,
     language_weights,
 )
-from xlx.experiment.averages import average
+from xlx.experiment.averages import average, averaged_scores
 from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual, probe_input
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import probes, statistics
-from xlx.plots.panels import number, parts, rows_of
-from xlx.plots.style import ABOUT, styled
+from xlx.plots.panels import number, rows_of
+from xlx.plots.style import styled
 from xlx.subjects.identity import Name, twin_parts
 from xlx.subjects.loading import load
 from xlx.text import labelled
@@ -434,6 +434,21 @@ def choose_checkpoints(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"chosen": chosen, "gap": best - reached, "delta": reached - last})
 
 
+def checkpoint_rules(
+    course: pd.DataFrame, measured: Sequence[CheckpointScores], of_tasks: Mapping[str, ProbeSetup]
+) -> pd.DataFrame:
+    """`choose_checkpoints` of each series, task and ``LD of`` layers, after step 0; by language."""
+    tables = [pd.DataFrame(columns=["language", "delta", "model", "task", "LD of"])]
+    for label, layers in (("mean over layers", None), ("last layer", [-1])):
+        scores = averaged_scores(measured, LD_AND_MD, by=["language"], layers=layers)
+        joined = with_scores(course[course["checkpoint"] > 0], scores, of_tasks)
+        for (model, task), rows in joined.groupby(["model", "task"], sort=False):
+            if rows["checkpoint"].nunique() > 1:
+                chosen = choose_checkpoints(rows).reset_index()
+                tables.append(chosen.assign(model=model, task=task, **{"LD of": label}))
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
 # --- what is said -------------------------------------------------------------------------------
 
 
@@ -458,17 +473,20 @@ def best_checkpoints(
 ) -> Figure:
     """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
 
-    ``table`` has ``language``, ``checkpoint``, ``accuracy``, ``gain`` (since the first checkpoint,
-    which colours tell, on one scale for a task) and ``best`` (True for one checkpoint a language);
-    ``names`` gives the languages from top to bottom, ``labels`` tells of a task what
-    accuracy is, if something else.
+    ``table`` has ``language``, ``checkpoint`` and ``accuracy``, which is drawn from a language's
+    lowest (0) to its highest (1); ``names`` gives the languages from top to bottom, ``labels``
+    tells of a task what accuracy is, if something else.
     """
-    bar = "{}: {} − that of\nthe first checkpoint"
+    of_language = table.groupby(["model", "task", "language"])["accuracy"]
+    lowest, highest = of_language.transform("min"), of_language.transform("max")
+    table = table.assign(
+        best=table.index.isin(of_language.idxmax()),
+        normalised=(table["accuracy"] - lowest) / (highest - lowest).where(highest > lowest),
+    )
     on = language_courses(
-        table, lambda task: bar.format(task, labels.get(task, "accuracy")),
-        value="gain", rows=list(names), across=sorted(table["checkpoint"].unique()), own_rows=True,
-        framed="best", cell=(0.2, 0.165), edge=(0.5, 1.6), cmap=ABOUT,
-        norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
+        table, lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)",
+        value="normalised", rows=list(names), across=sorted(table["checkpoint"].unique()),
+        own_rows=True, framed="best", cell=(0.2, 0.165), edge=(0.5, 1.6),
     )  # fmt: skip
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])

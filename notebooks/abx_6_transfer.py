@@ -13,14 +13,14 @@ is chance. Typological distances would part more sources, and the repository has
 """
 
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from scipy import stats
+from scipy import linalg, stats
 
 from shared.shown import framed_handle, scale_about
 from xlx.results import paths
@@ -41,17 +41,17 @@ from shared.pair_regressions import (
     cross_classified,
     turned,
 )
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
 from xlx.experiment.probing import ProbeSetup, cross_lingual
-from xlx.experiment.scoring import BagOfSubwords, subject_scores
-from xlx.measures import statistics
+from xlx.experiment.scoring import BagOfSubwords, Subject, kept, subject_scores
+from xlx.measures import abx, statistics
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, order, parts, rows_of
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
 from xlx.text.languages import LANGUAGES
-from xlx.text.parallel import ParallelCorpus
+from xlx.text.parallel import ParallelCorpus, documents
 
 #: What is fine-tuned on XNLI.
 ENCODER = run_units.MODEL
@@ -176,11 +176,15 @@ def as_printed(groups: Groups) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def with_levels(groups: Groups, readings: Mapping[str, Reading] | None = None) -> pd.DataFrame:
+def with_levels(
+    groups: Groups, readings: Mapping[str, Reading] | None = None,
+    further: Callable[[pd.DataFrame, pd.DataFrame, str], pd.DataFrame] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """`cross_classified` of each group by each reading (`READINGS`).
 
-    One row per group, ``variant`` and term; ``Holm``: p-values for all rows of LD and MD of a
-    variant together; ``power``: how often LD's printed coefficient would be seen.
+    ``further``: what is made of rows, their table and the model. One row per group, ``variant``
+    and term; ``Holm``: p-values for all rows of LD and MD of a variant together; ``power``: how
+    often LD's printed coefficient would be seen.
     """
     printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
     tables = []
@@ -188,6 +192,7 @@ def with_levels(groups: Groups, readings: Mapping[str, Reading] | None = None) -
         groups.items(), (readings or READINGS).items()
     ):
         table = cross_classified(reading.rows(rows), reading.terms)
+        table = further(rows, table, model) if further else table
         table = table.assign(model=model, task=task, checkpoint="Last", variant=label)
         effect = float(printed.loc[task, ("value", "LD")]) / table["error"]
         power = map(pair_regressions.power, effect, table["df"])
@@ -196,6 +201,94 @@ def with_levels(groups: Groups, readings: Mapping[str, Reading] | None = None) -
     own = table[table["term"].str.match("LD|MD")]
     table["Holm"] = own.groupby("variant")["p_value"].transform(pair_regressions.holm)
     return table
+
+
+@kept(tolerance=1e-3, documents=True)
+def pair_changes(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+    """``change``, float16 ``(2, n_pairs, n_documents)``: what LD and MD change by without each.
+
+    Means over layers, of the `combinations` of the corpus's languages.
+    """
+    reading, by_layer, of = subject.read(corpus), [], {"documents": documents(corpus)}
+    for vectors in reading.layers():
+        exact = abx.exact(vectors, measures=(abx.LD, abx.MD), groups=of, device=reading.device)
+        left = exact.left_out["documents"]
+        by_layer.append([left[x][0] - exact.scores[x][0].mean(axis=1)[:, None] for x in LD_AND_MD])
+    return {"change": np.mean(by_layer, axis=0).astype(np.float16)}
+
+
+def moved(rows: pd.DataFrame, changes: np.ndarray) -> np.ndarray:
+    """Coefficients of LD and MD, ``(n, 2)``, where these change by ``(2, n_rows, n)``.
+
+    With levels of source and target, by least squares: of terms with the same value in both
+    directions of a pair, its random level changes no coefficient.
+    """
+    basis = linalg.orth(pd.get_dummies(rows[list(ENDS)], dtype=float).to_numpy())
+    terms = rows[LD_AND_MD].to_numpy().T[..., None] + changes
+    apart = terms - basis @ (basis.T @ terms)
+    both = np.einsum("ink,jnk->kij", apart, apart)
+    with_outcome = np.einsum("ink,n->ki", apart, rows["accuracy"].to_numpy())
+    return np.linalg.solve(both, with_outcome[..., None])[..., 0]
+
+
+def over_documents_and_runs(
+    rows: pd.DataFrame, table: pd.DataFrame, left_out: np.ndarray, sizes: np.ndarray,
+    others: np.ndarray,
+) -> pd.DataFrame:  # fmt: skip
+    """A table of `cross_classified` (LD, MD) whose intervals hold documents and runs as levels.
+
+    ``left_out``, ``(2, n_rows, n_documents)``: what LD and MD change by without a document of
+    ``sizes``; ``others``, ``(2, n_rows, n_runs - 1)``: what they differ by in other runs. Of either
+    there may be none: then its variance is unknown and left out.
+
+    Three variances add up: of languages (REML), of documents (jackknife), and of the coefficient
+    between runs, whose accuracies are those of one of them. t with Satterthwaite's degrees of
+    freedom. Beside the columns of ``table``: ``runs``, and the errors ``of documents`` and
+    ``of runs`` (NaN where unknown).
+    """
+    whole = moved(rows, np.zeros((2, len(rows), 1)))
+    every, known = np.vstack([whole, moved(rows, others)]), left_out.shape[-1] > 0
+    errors = np.full((3, 2), np.nan)
+    errors[0], freedoms = table["error"], np.array([table["df"].iloc[0], len(sizes) - 1, 1])
+    if known:
+        errors[1] = statistics.left_out_error(whole[0], moved(rows, left_out).T, sizes)
+    if len(every) > 1:
+        errors[2], freedoms[2] = every.std(axis=0, ddof=1), len(every) - 1
+    variances = np.nan_to_num(errors) ** 2
+    total = variances.sum(axis=0)
+    df, error = total**2 / (variances**2 / freedoms[:, None]).sum(axis=0), np.sqrt(total)
+    value = table["coefficient"]
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
+    return table.assign(
+        error=error, df=df, low=value - width, high=value + width, runs=len(every),
+        p_value=2 * stats.t.sf(np.abs(value / error), df),
+        **{"of documents": errors[1], "of runs": errors[2]},
+    )  # fmt: skip
+
+
+def table_1(
+    groups: Groups, corpus: ParallelCorpus, changes: Mapping[str, np.ndarray],
+    runs: Mapping[str, Sequence[CheckpointScores]],
+) -> pd.DataFrame:  # fmt: skip
+    """`with_levels` of LD and MD by `over_documents_and_runs`.
+
+    ``changes``: model → ``change`` of `pair_changes` of ``corpus``, where it is known; ``runs``:
+    model → its scores in each run.
+    """
+    at = {frozenset(pair): k for k, pair in enumerate(combinations(corpus.languages, 2))}
+
+    def measured(rows: pd.DataFrame, table: pd.DataFrame, model: str) -> pd.DataFrame:
+        ends = [*map(tuple, rows[list(ENDS)].to_numpy())]
+        scores = [ordered_pair_scores(of).set_index(list(ENDS)) for of in runs.get(model, ())]
+        own = [of.loc[ends, LD_AND_MD].to_numpy().T for of in scores]
+        others = [of - own[0] for of in own[1:]]
+        others = np.stack(others, axis=-1) if others else np.zeros((2, len(rows), 0))
+        known = changes.get(model, np.zeros((2, len(at), 0))).astype(float)
+        left_out = known[:, [at[frozenset(pair)] for pair in ends]]
+        sizes = group_sizes(documents(corpus))
+        return over_documents_and_runs(rows, table, left_out, sizes, others)
+
+    return with_levels(groups, {"LD, MD": Reading()}, measured)
 
 
 def leave_one_language_out(groups: Groups) -> pd.DataFrame:

@@ -471,18 +471,6 @@ def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str
     return "\n".join(said)
 
 
-def distances_told(ends: pd.DataFrame) -> str:
-    """How far LD and MD of the last layer go with the distance: one line per model, in Markdown."""
-    lines = []
-    for model, rows in ends.groupby("model", sort=False):
-        said = []
-        for task in ("LD", "MD"):
-            own = rows[rows["measure"].str.startswith(task) & ~rows["measure"].str.contains("cent")]
-            said.append(f"{task} from {own['score'].min():.2f} to {own['score'].max():.2f}")
-        lines.append(f"- `{model}`: {' and '.join(said)}.")
-    return "\n".join(["**Distances.** By cosine, CSLS, Euclidean and whitened:\n", *lines])
-
-
 # --- minimal pairs --------------------------------------------------------------------------------
 
 
@@ -585,18 +573,44 @@ def shares(
     """
     tables = []
     for name, kinds in groups.items():
-        texts = [load_kind(kind) for kind in kinds]
-        of = np.array([code for text in texts for code in documents(text)])
-        codes = [code for code in texts[0].languages if code != EDITED]
-        abroad = of != np.array(codes)[:, None]  # (n_languages, n): X is no A
-        where = [document for text in texts for document in text.domains]
-        told = [edits_told([*subjects.values()], text) for text in texts]
-        for label, values in zip(subjects, zip(*told, strict=True), strict=True):
-            twice = np.concatenate([value[what] for value in values], axis=-1)
-            score = (twice * abroad).sum(axis=1) / (2 * abroad.sum(axis=0))
-            tied = ((twice == 1) & abroad).sum(axis=1) / abroad.sum(axis=0)
-            tables.append(_over_languages(score, tied, of, where).assign(model=label, kind=name))
+        scores, *of_edits = _scores(subjects, kinds, what)
+        tables += [
+            _over_languages(score, tied, *of_edits).assign(model=label, kind=name)
+            for label, (score, tied) in scores.items()
+        ]
     return pd.concat(tables, ignore_index=True)
+
+
+def _scores(subjects: Mapping[str, Subject], kinds: Sequence[str], what: str) -> tuple:
+    """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
+    texts = [load_kind(kind) for kind in kinds]
+    of = np.array([code for text in texts for code in documents(text)])
+    codes = [code for code in texts[0].languages if code != EDITED]
+    abroad = of != np.array(codes)[:, None]  # (n_languages, n): X is no A
+    told, scores = [edits_told([*subjects.values()], text) for text in texts], {}
+    for label, values in zip(subjects, zip(*told, strict=True), strict=True):
+        twice = np.concatenate([value[what] for value in values], axis=-1)
+        score = (twice * abroad).sum(axis=1) / (2 * abroad.sum(axis=0))
+        scores[label] = score, ((twice == 1) & abroad).sum(axis=1) / abroad.sum(axis=0)
+    return scores, of, [document for text in texts for document in text.domains]
+
+
+def above_twins(subjects: Mapping[str, Subject], kinds: Sequence[str] = EXCHANGES) -> pd.DataFrame:
+    """What a model's share has above that of its untrained twin, by ``model`` and ``layer``.
+
+    The mean over languages, ``score``, with the interval of the difference over documents, edit by
+    edit; of the models of `standard_subjects` that have a twin there.
+    """
+    scores, *of_edits = _scores(subjects, kinds, "own")
+    tables = [pd.DataFrame(columns=["model", "layer", "score", "low", "high"])]
+    for label in scores:
+        if twin := scores.get(f"untrained, {label}"):
+            apart = (1 + scores[label][0] - twin[0]) / 2, scores[label][1]  # a share in [0, 1]
+            rows = _over_languages(*apart, *of_edits).rename(columns={"share": "score"})
+            rows = rows_of(rows, language=MEAN)
+            ends = 2 * rows[["score", "low", "high"]] - 1
+            tables.append(ends.assign(model=label, layer=rows["layer"]))
+    return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
 def _over_languages(
@@ -673,8 +687,11 @@ def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     )
 
 
-def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
-    """What the tables say of one model beside its controls, as sentences."""
+def pairs_told(own: pd.DataFrame, other: pd.DataFrame, above: pd.DataFrame, model: str) -> str:
+    """What the tables say of one model beside its controls, as sentences; of others less.
+
+    ``above``: of `above_twins`.
+    """
     last = rows_of(at_last(own), kind=COMPOSED)
     means = rows_of(last, language=MEAN).set_index("model")
     surface = last[last["model"].isin([LENGTH_ALONE, f"bag, {model}"]) & (last["language"] != MEAN)]
@@ -708,4 +725,8 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
         parts.append("The others at the last layer, and at the one where they have most:")
     parts += [f"`{x}`: {means.loc[x, 'share']:.2f}, and {highest.loc[x, 'share']:.2f} at layer "
               f"{highest.loc[x, 'layer']}." for x in plain]  # fmt: skip
+    for name, rows in above.groupby("model", sort=False):
+        last, most, rows = rows["layer"].max(), highest.loc[name, "layer"], rows.set_index("layer")
+        at = f" At layer {most} it is {_told(rows.loc[most])}." if most != last else ""
+        parts.append(f"`{name}` less its untrained twin: {_told(rows.loc[last])}.{at}")
     return "\n".join(f"- {part}" for part in parts)

@@ -17,6 +17,8 @@ from xlx.plots.panels import order
 from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import BLUE, GUESSING, VERMILION, look, styled
 
+FROZEN_LABELS = "random labels, frozen"
+
 
 def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
     """IGAP of one run at training error 0 by how many checkpoints it is the least of.
@@ -39,6 +41,28 @@ def igap_scores(of: Transfers, tolerance: float) -> pd.DataFrame:
     table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
     table = table.assign(metric="IGAP", score=-table["igap"])
     return table[["metric", "source", "target", "score"]]
+
+
+def label_scores(by_draw: pd.DataFrame) -> pd.DataFrame:
+    """Gaps of random labels as a predictor, mean over draws (`igap_tables.gaps_by_draw`)."""
+    rows = [(*name.split(), -gap) for name, gap in by_draw.mean().items()]
+    return pd.DataFrame(rows, columns=["source", "target", "score"]).assign(metric=FROZEN_LABELS)
+
+
+def told_draws(by_draw: pd.DataFrame, gold: pd.DataFrame, means: pd.DataFrame) -> str:
+    """How single draws of labels rank, beside the mean over draws."""
+    singles = [
+        igap.ranking_accuracy(
+            own["score"].to_numpy(), -by_draw[own["source"] + " " + own["target"]]
+        )
+        for _, own in gold[gold["source"] != gold["target"]].groupby("source")
+    ]
+    single, row = np.mean(singles, axis=0), means.set_index("metric").loc[FROZEN_LABELS]
+    return (
+        f"**Draws of labels.** The mean of {len(by_draw):,} draws puts "
+        f"{in_points(*row[['accuracy', 'low', 'high']])} % in order. Single draws put "
+        f"{in_points(single.mean(), *np.quantile(single, [0.025, 0.975]))} % in order."
+    )
 
 
 def half_widths(losses: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray) -> pd.DataFrame:
@@ -79,12 +103,14 @@ def without_fine_tuning(
 
 
 def rank_metrics(
-    golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame]
-) -> pd.DataFrame:
+    golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame],
+    by_draw: Mapping[str, pd.DataFrame] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
 
     Beside the metrics the order that the other sources give; sources without a model in the window
-    are left out. ValueError where none is left.
+    are left out. ``by_draw``: of metrics that rest on random labels, gaps by draw
+    (`ranking.redrawn`). ValueError where none is left.
     """
     tables = []
     for (model, name), gold in golds.items():
@@ -97,7 +123,8 @@ def rank_metrics(
                 "has no IGAP: raise the tolerance, the epochs or the learning rate"
             )
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
-        ranked = ranking.rank_directions(table, metrics, resamples=resamples)
+        again = {m: ranking.redrawn(x, table, len(resamples)) for m, x in (by_draw or {}).items()}
+        ranked = ranking.rank_directions(table, metrics, resamples=resamples, again=again)
         permuted = permuted_languages(table, metrics).drop(columns="accuracy")
         tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
     return pd.concat(tables, ignore_index=True)
@@ -177,22 +204,21 @@ def order_reliability(gold: ranking.Gold) -> pd.Series:
     return pd.Series(np.mean(rows, axis=0), ["halves", "resampled"])
 
 
-def in_short(gaps: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame) -> str:
+def in_short(gaps: pd.DataFrame, means: pd.DataFrame) -> str:
     """The interval of an IGAP, and the best metric beside IGAP and the other sources."""
     source, row = gaps.index[0], gaps.iloc[0]
     ranked = means.set_index("metric")["accuracy"].mul(100).round()
     best = ranked.drop(["IGAP", "other sources"]).idxmax()
     return (
         f"**In short.** From {source} IGAP is {in_points(*row[['value', 'low', 'high']])} points, "
-        f"mean over targets; with single pairs as what varies the interval would be "
-        f"{in_points(widths.loc[source, 'pairs'])} to each side. IGAP of the task puts "
-        f"{ranked['IGAP']:.0f} % of the pairs of targets in order, {best} {ranked[best]:.0f}, the "
-        f"order from the other sources {ranked['other sources']:.0f}."
+        f"mean over targets. IGAP of the task puts {ranked['IGAP']:.0f} % of the pairs of targets "
+        f"in order, {best} {ranked[best]:.0f}, the order from the other sources "
+        f"{ranked['other sources']:.0f}."
     )
 
 
 def reading(
-    gaps: pd.DataFrame, luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
+    luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
     frozen: Mapping[tuple[str, str, int], pd.DataFrame],
 ) -> list[str]:  # fmt: skip
     """One finding per sentence, from the tables of the notebook."""
@@ -206,12 +232,7 @@ def reading(
         f"**Interval.** With premises and seeds it is {in_points(widths['and seeds'].mean())} "
         f"points to each side on average, with single pairs {in_points(widths['pairs'].mean())}.",
     ]
-    for source, row in gaps.iterrows():
-        said.append(f"**From {source}**: {in_points(*row[['value', 'low', 'high']])}.")
-    ranked = means.set_index("metric").sort_values("accuracy", ascending=False)
-    told = [f"{metric} {100 * row['accuracy']:.0f}" for metric, row in ranked.iterrows()]
-    said.append(f"**Ranking**, % of pairs in order: {', '.join(told[:4])}; last is {told[-1]}.")
-    task, one_order = (ranked.loc[name] for name in ("IGAP", "other sources"))
+    task, one_order = (means.set_index("metric").loc[x] for x in ("IGAP", "other sources"))
     more = in_points(task["accuracy"] - one_order["accuracy"])
     apart = max(task["low"], one_order["low"]) > min(task["high"], one_order["high"])
     overlap = "" if apart else f" Their intervals overlap, so whether one order is enough {UNTOLD}."

@@ -314,15 +314,58 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
     parts = [f"`{name}` {in_points(*x)}" for name, x in less.iterrows()]
     rest = f"**IGAP** less that of `{first}`: {listed(parts) or 'none is told apart'}."
     if len(alike):
-        names, least = [f"`{x}`" for x in alike.index], alike["igap"].idxmin()
-        rest += f" The others cannot be told from it: {listed(names)}. Of these `{least}` has the "
-        rest += f"lowest IGAP, {in_points(*alike.loc[least, ENDS])}."
+        names = [f"`{x}`" for x in alike.index]
+        rest += f" The others cannot be told from it: {listed(names)}."
     return [*said, rest]
 
 
 def unsure(row: pd.Series) -> str:
     """What is added to a difference that may be none, or turns without one seed."""
     return f" ({UNTOLD})" if row["told"] == UNTOLD else ""
+
+
+# --- more to learn --------------------------------------------------------------------------------
+
+
+def by_size(
+    sizes: Mapping[int, Mapping[str, Transfers]], source: str, level: float, tolerance: float
+) -> pd.DataFrame:
+    """`ACCURACY` and `GAP` of subjects by how many examples they learnt, fewest first.
+
+    As text, by ``subject`` and ``learnt``; ``seeds``; ``more``: the accuracy less that of the
+    fewest, of the seeds and on the examples that both have.
+    """
+    rows, fewest = {}, sizes[min(sizes)]
+    for n, measured in sizes.items():
+        accuracy, lost = accuracies(measured, source, 0.5), gaps(measured, level, tolerance)
+        for subject, of in measured.items():
+            row = {ACCURACY: told(accuracy, subject), GAP: in_points(*lost.loc[subject, ENDS])}
+            rows[subject, n] = row | {"seeds": len(of.runs), "more": ""}
+            if n != min(sizes):
+                both = {x.seed for x in fewest[subject].runs} & {x.seed for x in of.runs}
+                less, own = (_right(x, source, both) for x in (fewest[subject], of))
+                *ends, side = crossed(own - less, np.arange(own.shape[1]))
+                rows[subject, n]["more"] = in_points(*ends) + f" ({UNTOLD})" * (side == UNTOLD)
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.rename_axis(["subject", "learnt"]).sort_index(sort_remaining=True)
+
+
+def _right(of: Transfers, source: str, seeds: set[int]) -> np.ndarray:
+    """Shares of targets right of each test example, ``(seeds, n)``."""
+    runs = sorted((run for run in of.runs if run.seed in seeds), key=lambda run: run.seed)
+    codes = [code for code in of.task.languages if code != source]
+    return 1 - np.array([[of.wrong(x, "test", c, -1) for c in codes] for x in runs]).mean(axis=1)
+
+
+def told_sizes(table: pd.DataFrame) -> str:
+    """What `by_size` says of the most examples, a sentence a subject."""
+    most = table.index.get_level_values("learnt").max()
+    own = table.xs(most, level="learnt")
+    said = [
+        f"`{name}` has {row[ACCURACY]}, a change of {row['more']}. Its IGAP is {row[GAP]}."
+        for name, row in own.iterrows()
+    ]
+    return f"**More verses**, {most:,} (seeds: {own['seeds'].min()}; % right). " + " ".join(said)
 
 
 # --- along pretraining ----------------------------------------------------------------------------

@@ -55,6 +55,44 @@ def transfers(
     return pd.concat(tables, ignore_index=True)
 
 
+#: Where `beside_alone` asks what the premise adds: in the language of learning first.
+PLACES = ("in what is learnt", *mixing.SETTINGS[:2])
+
+
+def beside_alone(
+    pairs: Mapping[str, tuple[np.ndarray, np.ndarray, int]], groups: np.ndarray, **options: int
+) -> pd.DataFrame:
+    """Model → "hypothesis alone" and what the premise adds in each of `PLACES` (`claims.steady`).
+
+    ``pairs``: model → right answers ``(S, L, L, n)`` with premises and without, and the place of
+    the language that it learns. A row a model and ``what``; ``seeds``: of hypotheses alone.
+    """
+    tables = []
+    for model, (*both, k) in pairs.items():
+        same = np.eye(both[0].shape[1], dtype=bool)
+        one, less = (
+            np.stack([x[:, k, k], x[:, same].mean(axis=1), x[:, ~same].mean(axis=1)], axis=1)
+            for x in both
+        )
+        level = mixing.averages(less[:, 1:2], groups, **options).assign(what="hypothesis alone")
+        adds = claims.steady([(one, less)], groups, **options)
+        adds["what"] = [f"premise adds {x}" for x in PLACES]
+        tables.append(pd.concat([level, adds]).assign(model=model, seeds=len(less)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def told_alone(table: pd.DataFrame, every: Sequence[str], name: str) -> str:
+    """Each model of `beside_alone` but ``name``; then those of ``every`` that it lacks."""
+    said = ["**Other models and languages of learning**: what the premise adds."]
+    for model in [x for x in dict.fromkeys(table["model"]) if x != name]:
+        own = rows_of(table, model=model).set_index("what").drop("hypothesis alone")
+        adds = [f"{in_points(*x[ENDS])} ({x['told']})" for _, x in own.iterrows()]
+        said.append(f"`{model}`: {adds[0]} {PLACES[0]}. Within it adds {adds[1]}, "
+                    f"across {adds[2]}.")  # fmt: skip
+    lacking = [f"`{x}`" for x in every if x not in {*table["model"]}]
+    return " ".join([*said, f"Hypotheses alone are not run of: {', '.join(lacking) or 'none'}."])
+
+
 def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
     """`knowledge` as text, "63.8; +5.9 (2.8 to 8.8)": measures in columns."""
     both, adds = (table[table["what"] == what] for what in ("both", "premise adds"))
@@ -256,12 +294,6 @@ def steady_drops(
     values = np.stack(list(each.values()), axis=1)
     table = claims.steady([(values, np.zeros_like(values))], groups, **options)
     return table.assign(what=list(each))
-
-
-def less(ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What the premise adds to the accuracy on each example, by seed where there are as many."""
-    one, other = ours["accuracy"], alone["accuracy"]
-    return one - (other if len(one) == len(other) else other.mean(axis=0))
 
 
 def in_short(known: pd.DataFrame, model: str, source: str) -> str:

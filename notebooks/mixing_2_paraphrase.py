@@ -1,26 +1,28 @@
 """Pairs of sentences: what is asked of SICK and PAWS-X, AUC, and translations told from others."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from shared import claims, mixing_tables
+from shared import controls, mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
 from shared.pair_regressions import ENDS, held_out, with_language
 from shared.regressions import regression
 from shared.shown import as_points, in_points
 from xlx.experiment.abx_scores import CheckpointScores, history
-from xlx.experiment.grids import Grid
+from xlx.experiment.grids import Grid, grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
 from xlx.plots.panels import rows_of
+from xlx.subjects.identity import twin_of
+from xlx.subjects.jobs import Recipe
 from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
 
-OVERLAP_KEYS = ["what", "setting", "overlap"]
 #: The measure that has its own threshold in each cell.
 THRESHOLD = "accuracy, threshold by cell"
 
@@ -43,8 +45,8 @@ def pair_data(
 
 def commonest(data: TaskData) -> Grid:
     """The grid of who always gives the commonest label of the sets."""
-    label = np.bincount(data.gold.labels).argmax()
-    said = np.full((len(data.sets), len(data.sets), len(data.gold)), label)
+    shape = len(data.sets), len(data.sets), len(data.gold)
+    said = np.full(shape, np.bincount(data.gold.labels).argmax())
     return baseline_grid("commonest label", data.sets, said)
 
 
@@ -78,31 +80,6 @@ def signals(grids: Sequence[Grid], gold: Examples) -> dict[str, np.ndarray]:
     }
 
 
-def beside_bag(
-    values: Mapping[str, Mapping[str, np.ndarray]], groups: np.ndarray, **options: int
-) -> pd.DataFrame:
-    """`signals` of each model within, across and the drop, and the first less the last, the bag.
-
-    ``told``: on which side of zero, by `claims.steady` of all of them at once.
-    """
-    first, *_, last = values
-    n = len(next(iter(values[first].values())))
-    each = {
-        (x, what): np.broadcast_to(y := settings_of(own), (n, *y.shape[1:]))
-        for x, of in values.items() for what, own in of.items()
-    }  # fmt: skip
-    pairs = {key: (own, np.zeros_like(own)) for key, own in each.items()}
-    pairs |= {
-        (f"{first} less {last}", what): (each[first, what], each[last, what])
-        for what in values[first]
-    }
-    about = [(*key, setting) for key in pairs for setting in mixing.SETTINGS]
-    table = claims.steady(list(pairs.values()), groups, **options)
-    return table.join(pd.DataFrame(about, columns=["model", "measure", "setting"])).assign(
-        language=mixing.OVERALL
-    )
-
-
 def in_training(train: Examples, gold: Examples) -> tuple[float, float]:
     """The share of pairs whose sentences both stand in training pairs, and of sentences."""
     learnt = {*train.first, *train.second}
@@ -110,9 +87,9 @@ def in_training(train: Examples, gold: Examples) -> tuple[float, float]:
     return inside.all(axis=0).mean(), inside.mean()
 
 
-def told_beside_bag(table: pd.DataFrame, model: str, bag: str) -> str:
-    """Whether the model keeps apart across what the bag cannot, label by label."""
-    over = rows_of(table, model=f"{model} less {bag}", setting="across")
+def told_beside_bag(table: pd.DataFrame) -> str:
+    """Whether the model keeps apart across what the bag cannot, from `mixing_1_nli.steady`."""
+    over = rows_of(table, what="premise adds", cells="across")
     own = over[over["measure"].str.startswith("AUC")]
     said = " ".join(
         f"{x.measure[5:].capitalize()}: {in_points(x.score, x.low, x.high)} ({x.told})."
@@ -120,33 +97,65 @@ def told_beside_bag(table: pd.DataFrame, model: str, bag: str) -> str:
     )
     moved = rows_of(over, measure=THRESHOLD).iloc[0]
     clear = (own["told"] == "above").sum()
-    verdict = (
-        "So the drop is not overlap alone, which speaks against the paper's reading"
-        if clear == len(own) else "So it depends on the label" if clear
-        else "So the drop may be overlap alone"
-    )  # fmt: skip
+    verdict = "is not" if clear == len(own) else "in some labels is not" if clear else "may be"
     return (
         f"**Is it what a bag cannot?** Across, the model is above the bag by AUC in {clear} of "
         f"{len(own)} labels. {said} With a threshold by cell its accuracy is above by "
-        f"{in_points(*moved[['score', 'low', 'high']])} ({moved['told']}). {verdict}. By accuracy "
-        "alone the bag looks like the paper's picture, since across it says nearly always the "
-        "commonest label."
+        f"{in_points(*moved[['score', 'low', 'high']])} ({moved['told']}). So the drop {verdict} "
+        "overlap alone."
     )
 
 
-def told_overlap(equal: pd.DataFrame, overlap: np.ndarray, labels: np.ndarray, model: str) -> str:
+def told_overlap(equal: pd.DataFrame, model: str) -> str:
     """What `mixing_1_nli.at_equal_overlap` of a model, of the bag and of AUC says."""
-    points = as_points(equal).set_axis(pd.MultiIndex.from_frame(equal[OVERLAP_KEYS]))
+    points = as_points(equal).set_axis(
+        pd.MultiIndex.from_frame(equal[["what", "setting", "overlap"]])
+    )
     drops = [points[x, "drop", "as across"] for x in (model, "bag of subwords", "AUC")]
-    few = np.eye(len(overlap), dtype=bool)[..., None] & (overlap < 0.1)
-    share = (np.broadcast_to(labels, overlap.shape)[few] == np.bincount(labels).argmax()).mean()
+    none = [points[x, "across", "none"] for x in ("AUC", "AUC, bag")]
     return (
-        f"**At equal overlap** the drop is {drops[0]} points, and that of the bag {drops[1]}. "
-        f"Within a language {100 * share:.0f} % of the pairs that share little have the commonest "
-        "label, which moves accuracy and not the AUC. That drops by "
-        f"{drops[2]}. Across, pairs that share no subword have an AUC of "
-        f"{points['AUC', 'across', 'none']}, all pairs {points['AUC', 'across', 'as across']}. "
-        f"The bag has {points['AUC, bag', 'across', 'none']} without a shared subword."
+        f"**At equal overlap** the drop is {drops[0]} points, and that of the bag {drops[1]}. The "
+        f"AUC drops by {drops[2]}. Across, pairs that share no subword have an AUC of {none[0]}, "
+        f"and of {none[1]} by the bag."
+    )
+
+
+# --- when nothing is learnt -----------------------------------------------------------------------
+
+
+def when_nothing_is_learnt(
+    task: str, languages: Sequence[str], models: Sequence[str], recipe: Recipe,
+    seeds: Sequence[int], n_train: int, n_test: int, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Fine-tuned ``models`` and what cannot compare: a row a ``model`` and setting.
+
+    Beside each: its second texts alone, the untrained twin of the first, a bag of subwords and the
+    commonest label. ``score less``, ``low less``, ``high less``: a model less the ``baseline`` that
+    has most in a setting. The first language is learnt.
+    """
+    data = mixing_tables.task_data(task, languages, languages[0], n_train, n_test)
+    asked = [*models, *(twin_of(x) for x in models[:1])]
+    grids = mixing_tables.mean_grids(grid(data.jobs(asked, recipe, seeds), data.sets))
+    without = partial(controls.only, part="second"), "second alone"
+    alone = mixing_tables.changed_grids(*without, models, data, recipe, seeds)
+    (*own, twin), rules = grids.values(), [*alone, commonest(data)]
+    rules += [twin, mixing_tables.bag_of_subwords(models[0], data.train, data.sets)]
+    summary = mixing_tables.measured([*own, *rules], mixing.summary, **options)
+    keys = ["model", "setting", "language"]
+    over = mixing_tables.above_baselines(own, rules, **options).sort_values("score", kind="stable")
+    best, told = over.drop_duplicates(keys), {"task": mixing_tables.TASK_NAMES[task]}
+    found = summary.merge(best, on=keys, how="left", suffixes=("", " less")).assign(**told)
+    return found[found["language"] == mixing.OVERALL]
+
+
+def told_nothing(table: pd.DataFrame) -> str:
+    """Which of `when_nothing_is_learnt` is above its best baseline, by its interval."""
+    own = table[table["score less"].notna() & (table["setting"] != "drop")]
+    clear = own[own["low less"] > 0]
+    which = ", ".join(f"{x.model} in {x.task} {x.setting}" for x in clear.itertuples()) or "none"
+    return (
+        f"Of {len(own)} scores of trained models, these are above their best baseline with an "
+        f"interval above zero: {which}."
     )
 
 
@@ -184,19 +193,61 @@ def by_overlap(
         "all pairs": np.full(len(choices), True), "one script": one_script,
         "two scripts": ~one_script, "least overlap": third == 0, "most overlap": third == 2,
     }  # fmt: skip
-    codes = sorted({*first, *second})
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(codes), np.full(len(codes), 1 / len(codes)), n_resamples)
-    place = {code: k for k, code in enumerate(codes)}
-    weights = drawn[:, [place[x] for x in first]] * drawn[:, [place[x] for x in second]]
+    weights = _drawn(choices.index, n_resamples, seed)
     gain, rows = (choices[model] - choices[bag]).to_numpy(), {}
     for name, mask in masks.items():
-        sizes = weights[:, mask].sum(axis=1)
-        means = (weights[:, mask] @ gain[mask])[sizes > 0] / sizes[sizes > 0]
-        low, high = mixing.percentile_ends(means)
         row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
+        low, high = mixing.percentile_ends(_weighed(weights[:, mask], gain[mask]))
         rows[name] = row | {"score": gain[mask].mean(), "low": low, "high": high}
     return pd.DataFrame(rows).T
+
+
+def _drawn(pairs: pd.MultiIndex, n_resamples: int, seed: int) -> np.ndarray:
+    """How often each pair is in a resample of languages, ``(n_resamples, pairs)``."""
+    first, second = (pairs.get_level_values(k) for k in (0, 1))
+    place = {code: k for k, code in enumerate(sorted({*first, *second}))}
+    even = np.full(len(place), 1 / len(place))
+    drawn = np.random.default_rng(seed).multinomial(len(place), even, n_resamples)
+    return drawn[:, [place[x] for x in first]] * drawn[:, [place[x] for x in second]]
+
+
+def _weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Means of the resamples over pairs, without those that have none."""
+    sizes = weights.sum(axis=1)
+    return (weights @ values)[sizes > 0] / sizes[sizes > 0]
+
+
+def romanised_choices(
+    choices: Mapping[str, pd.DataFrame], model: str, bag: str, *, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """`forced_choice` of a model and of the bag "as it is" and "romanised", and the difference.
+
+    ``choices``: script → pairs of a language that is romanised and one that is not, by subject.
+    The last row is the difference at equal overlap: of as it is, what a line over the bag's own
+    score gives at the bag's score of each romanised pair. ``low``, ``high``: resampled languages.
+    """
+    before, after = choices.values()
+    weights = _drawn(before.index, n_resamples, seed)
+    line = np.polyfit(before[bag], before[model], 1)
+    values = {f"{x}, {key}": own[x] for key, own in choices.items() for x in (bag, model)}
+    values |= {f"{x}, difference": after[x] - before[x] for x in (bag, model)}
+    values["at equal overlap, difference"] = after[model] - np.polyval(line, after[bag])
+    rows = {
+        name: (each.mean(), *mixing.percentile_ends(_weighed(weights, each.to_numpy(float))))
+        for name, each in values.items()
+    }
+    return pd.DataFrame(rows, index=["score", "low", "high"]).T
+
+
+def told_romanised(table: pd.DataFrame, model: str, bag: str) -> str:
+    """Whether more overlap by a common script helps, from `romanised_choices`."""
+    overlap, own, equal = (table.loc[f"{x}, difference"] for x in (bag, model, "at equal overlap"))
+    side = "rises" if own["low"] > 0 else "falls" if own["high"] < 0 else "need not change"
+    return (
+        f"Romanised, the bag changes by {in_points(*overlap)} points. The encoder {side}: "
+        f"{in_points(*own)}; at equal overlap {in_points(*equal)}. Such text is rare where it "
+        "learnt, which may hide what overlap adds."
+    )
 
 
 # --- which pairs of languages ---------------------------------------------------------------------
@@ -259,15 +310,14 @@ def shown_slopes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def told_slopes(table: pd.DataFrame) -> str:
-    """In how many trained states a slope has which sign, and how well it predicts, by term."""
+    """In how many trained states a slope is above zero or below, and R², by term."""
     said = []
     for term, own in table.groupby("term", sort=False):
         rows, untrained = own[own["step"] > 0], own[own["step"] == 0]
-        up, down = ((rows["low"] > 0).sum(), (rows["high"] < 0).sum())
-        turns = "it turns" if up and down else "it does not turn"
         said.append(
-            f"- **{term}**: the slope is above zero in {up} of {len(rows)} trained states and "
-            f"below in {down}, so {turns}. R² on a language held out is {rows['R²'].min():.2f} to "
-            f"{rows['R²'].max():.2f}; before training it is {untrained['R²'].mean():.2f}."
+            f"- **{term}**: above zero in {(rows['low'] > 0).sum()} of {len(rows)} trained states, "
+            f"below in {(rows['high'] < 0).sum()}; R² on a language held out "
+            f"{rows['R²'].min():.2f} to {rows['R²'].max():.2f}, before training "
+            f"{untrained['R²'].mean():.2f}."
         )
     return "\n".join(said)

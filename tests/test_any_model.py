@@ -36,7 +36,7 @@ SMALL = {
     "n_test": {"POS": 100, "NER": 100}, "n_seeds": 2, "context_languages": ["en", "fi"],
     "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,
     "xnli_size": 12, "few": None, "n_untrained": {},
-    "untaught": {"mini-xlm": 20}, "neighbours_of": ["mini-xlm"],
+    "untaught": {"mini-xlm": 20}, "neighbours_of": {"mini-xlm": 20},
     "runs": {}, "public": ["mini-xlm"],  # here without weights: a member in its place
 }  # fmt: skip
 #: Fine-tuning of next to nothing.
@@ -67,6 +67,7 @@ OWN = {
     "abx-6": {
         "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
         "probes": PROBES, "learnt": {}, "choice": {"top": 3, "n_permutations": 99},
+        "by_document": ["mini-xlm"],
     },
     "abx-1": {
         "whole_twins": ["mini-xlm"], "sampled": ["mini-xlm"], "twins": ["mini-xlm"], "n_sample": 30,
@@ -96,7 +97,8 @@ OWN = {
     },
     "mixing-1": GRID
     | {
-        "other_sources": [], "floor_seeds": [1], "n_test": 12, "tokenizer": "mini-xlmr",
+        "other_sources": [], "floor_seeds": [1], "alone_seeds": {}, "n_test": 12,
+        "tokenizer": "mini-xlmr",
         "test_source": None, "train_source": "xnli-dev",  # fewer pairs
     },
     "mixing-3": GRID | {"max_length": 96, "stride": 16},

@@ -36,7 +36,7 @@ from xprobe import probing as sentence_probing
 Call = Callable[[], object]
 
 
-def refused(call: Call, says: str, kind: type[Exception] = ValueError) -> None:
+def refused(call: Call, says: str, kind: type | tuple = ValueError) -> None:
     """The call raises, in one line that says this, and no bare error of Python's."""
     with pytest.raises(kind, match=says) as caught:
         call()
@@ -208,9 +208,9 @@ def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> 
 # --- models ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [None, 3, "", b"mini-xlmr"])
+@pytest.mark.parametrize("name", [None, 3, "", b"mini-xlmr", "../a", "mini-xlmr/../../..", ".."])
 def test_what_is_no_name_of_a_model(name: object) -> None:
-    refused(lambda: loading.load(name), "no name of a model")
+    refused(lambda: loading.load(name), "no (name of a )?model", (ValueError, OSError))
 
 
 @pytest.mark.parametrize("architecture", ["xlm-roberta", "distilbert", "gpt2", "t5", "bart"])
@@ -371,6 +371,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refused(lambda: load(own).select([None]), "None is no language tag", TextError)
     (own / "cy.txt").symlink_to(tmp_path / "none")
     refused(lambda: load(own), "a link to nothing", TextError)
+    (tmp_path / "none").write_text("root:x:0\n")  # a link is the user's: what it names is text
+    refused(lambda: load(own), "unequal numbers of lines: cy.txt has 1", TextError)
     (own / "cy.txt").unlink()
     os.mkfifo(own / "cy.txt")
     refused(lambda: load(own), "a pipe", TextError)
@@ -513,6 +515,12 @@ def test_words_that_are_lost_are_warned_of(folder: Path) -> None:
     setup = probing.ProbeSetup("POS", 90, 90, 90, seeds=(0,), max_length=16)
     with pytest.warns(checks.TextWarning, match=r"of 'POS' \(words or pairs cut .*: en \d\d%"):
         probing.monolingual(folder, setup, ["en"])
+
+
+def test_a_part_without_a_word_is_named(folder: Path) -> None:
+    setup = probing.ProbeSetup("POS", 5, 5, 5, seeds=(0,), max_length=3)
+    says = r"ud en train: no word is left whole within 3 tokens .*: raise max_length, or leave"
+    refused(lambda: probing.monolingual(folder, setup, ["en"]), says)
 
 
 def test_sentence_probes_refuse() -> None:

@@ -140,17 +140,10 @@ def tokenizer(style: str = "encoder", size: int = 384) -> PreTrainedTokenizerFas
 
 
 def save(
-    folder: Path,
-    architecture: str = "xlm-roberta",
-    *,
-    seed: int = 0,
-    layers: int = 2,
-    width: int = 32,
-    positions: int = 64,
-    safetensors: bool = True,
-    spread: float = 8.0,
+    folder: Path, architecture: str = "xlm-roberta", *, seed: int = 0, layers: int = 2,
+    width: int = 32, positions: int = 64, safetensors: bool = True, spread: float = 8.0,
     **config_options: object,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a tiny model of `architecture` with random weights and its tokenizer to `folder`.
 
     `positions` counts the tokens a sequence may have, whatever the architecture calls it.

@@ -107,9 +107,9 @@ def xnli_job(source: str, seed: int, model: str = MODEL) -> Job:
     return Job(model, xnli(source, "train"), pairs_to_ask(), RECIPE, seed)
 
 
-def hypotheses_job(seed: int, model: str = MODEL) -> Job:
-    """The hypotheses of XNLI alone, in English."""
-    return Job(model, controls.only(xnli("en", "train"), "second"), only_second(), RECIPE, seed)
+def hypotheses_job(seed: int, model: str = MODEL, source: str = "en") -> Job:
+    """The hypotheses of XNLI alone, in one language."""
+    return Job(model, controls.only(xnli(source, "train"), "second"), only_second(), RECIPE, seed)
 
 
 def mixed_job(first: str, second: str, seed: int) -> Job:
@@ -183,6 +183,7 @@ def units() -> list[Unit]:
         *(unit for seed in more for unit in _xnli("en", seed)),
         *(_hypotheses(seed) for seed in more),
         *(_hypotheses(seed, ENGLISH_MODEL) for seed in first),
+        *(_hypotheses(seed, MODEL, code) for code in ("de", "zh") for seed in first),
         *(_igap("en", seed, MODEL, how) for how in ALGORITHMS[1:] for seed in first),
         *(_igap(code, 1) for code in LANGUAGES if code not in ("en", "de", "zh")),
         _blind_reader(1),
@@ -214,11 +215,12 @@ def _shuffled(seed: int, shuffled: str) -> Unit:
     )  # fmt: skip
 
 
-def _hypotheses(seed: int, model: str = MODEL) -> Unit:
-    what = f"{model}: the hypotheses of XNLI alone, learnt in English, asked in 15 languages"
-    job, second = partial(hypotheses_job, seed, model), "second"
+def _hypotheses(seed: int, model: str = MODEL, source: str = "en") -> Unit:
+    what = f"{model}: the hypotheses of XNLI alone, learnt in {source}, asked in 15 languages"
+    job, second = partial(hypotheses_job, seed, model, source), "second"
+    told = "" if source == "en" else f"{source}-"
     return Unit(
-        f"{_PREFIXES[model]}xnli-hypothesis-seed{seed}", what, 40,
+        f"{_PREFIXES[model]}xnli-{told}hypothesis-seed{seed}", what, 40,
         lambda: [
             learn(job()), ask_all(job(), only_second(N_GRID)),
             ask_all(job(), only_second(N_GRID, second)),

@@ -206,16 +206,32 @@ def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd
     into as many numbers as its model has.
     """
     read = {code: subject.sentences(own, code) for code, own in corpus.sentences.items()}
-    labels = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(corpus), n_draws))
     rows = []
     for layer, source in product(range(len(read[corpus.languages[0]])), read):
-        states = {code: x[layer] - x[layer].mean(axis=0, dtype=float) for code, x in read.items()}
-        inner = (x := states[source]) @ states[source].T
-        penalty = 1e-4 * np.trace(inner) / len(x) * np.eye(len(x))
-        learnt = x.T @ np.linalg.solve(inner + penalty, labels)
-        wrong = {code: (np.sign(y @ learnt) != labels).mean() for code, y in states.items()}
-        rows += [(layer, source, t, wrong[t] - wrong[source]) for t in read if t != source]
+        wrong = _by_heart({code: x[layer] for code, x in read.items()}, source, n_draws)
+        rows += [(layer, source, t, (wrong[t] - wrong[source]).mean()) for t in read if t != source]
     return pd.DataFrame(rows, columns=["layer", "source", "target", "gap"])
+
+
+@kept(tolerance=0.1)
+def gaps_by_draw(
+    subject: Subject, corpus: ParallelCorpus, n_draws: int, layer: int, sources: Sequence[str]
+) -> pd.DataFrame:
+    """`memorised_gaps` at one layer, one row per draw of labels, one column per direction."""
+    read = {code: subject.sentences(own, code)[layer] for code, own in corpus.sentences.items()}
+    wrong = {source: _by_heart(read, source, n_draws) for source in sources}
+    ways = [(source, t) for source, t in product(sources, read) if t != source]
+    return pd.DataFrame({f"{s} {t}": wrong[s][t] - wrong[s][s] for s, t in ways})
+
+
+def _by_heart(states: Mapping[str, np.ndarray], source: str, n_draws: int) -> dict:
+    """The share wrong by language and draw, ``(n_draws,)``, of labels learnt in the source."""
+    states = {code: x - x.mean(axis=0, dtype=float) for code, x in states.items()}
+    inner = (x := states[source]) @ states[source].T
+    labels = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(x), n_draws))
+    penalty = 1e-4 * np.trace(inner) / len(x) * np.eye(len(x))
+    learnt = x.T @ np.linalg.solve(inner + penalty, labels)
+    return {code: (np.sign(y @ learnt) != labels).mean(axis=0) for code, y in states.items()}
 
 
 def _distances(vectors: Mapping[str, np.ndarray]) -> pd.DataFrame:

@@ -74,8 +74,9 @@ def gold_scores(
 
 
 def rank_directions(
-    gold: pd.DataFrame, predictors: pd.DataFrame, *, resamples: np.ndarray | None = None
-) -> pd.DataFrame:
+    gold: pd.DataFrame, predictors: pd.DataFrame, *, resamples: np.ndarray | None = None,
+    again: Mapping[str, np.ndarray] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """How well each metric orders the target languages of each source (Tables 1 and 5).
 
     ``gold`` has ``source``, ``target``, ``score`` (`Gold.table`); ``predictors`` have ``metric``
@@ -86,7 +87,8 @@ def rank_directions(
     One row per ``metric`` and ``source``, then the source "mean": ``accuracy``
     (`igap.ranking_accuracy`); ``low`` and ``high`` over resampled gold orders
     (`igap.centred_interval`, cut at 0 and 1), NaN without: they say how much the gold order leaves
-    open, not how much the metric does. A random order has ½.
+    open, not how much the metric does, but for a metric of ``again``: its scores with labels drawn
+    again (`redrawn`), one row per resample. A random order has ½.
 
     ValueError for a column or number missing; a direction there twice; a metric without a score of
     a direction of `gold`; a source with fewer than two targets; resamples of another length.
@@ -104,10 +106,11 @@ def rank_directions(
     tables = []
     for metric, of_metric in predictors.groupby("metric", sort=False):
         predicted = _predicted(gold, of_metric, metric, targets)
+        predicted = np.vstack([predicted, (again or {}).get(metric, np.empty((0, len(gold))))])
         accuracies = np.full((len(targets), len(scores)), np.nan)
         for row, places in enumerate(targets.values()):
-            if not np.isnan(predicted[places]).all():
-                accuracies[row] = igap.ranking_accuracy(scores[:, places], predicted[places])
+            if not np.isnan(own := predicted[..., places]).all():
+                accuracies[row] = igap.ranking_accuracy(scores[:, places], own)
         accuracies = np.vstack([accuracies, accuracies.mean(axis=0)])
         accuracy, low, high = accuracies[:, 0], np.nan, np.nan
         if resamples is not None:
@@ -118,6 +121,20 @@ def rank_directions(
         }  # fmt: skip
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
+
+
+def redrawn(
+    by_draw: pd.DataFrame, gold: pd.DataFrame, n_resamples: int, seed: int = 1
+) -> np.ndarray:
+    """Scores of the directions of ``gold`` by gaps whose labels are drawn again, of each resample.
+
+    ``by_draw``: gaps, one row per draw of labels, which is resampled whole, so that what directions
+    share by it stays; columns are directions ("en de").
+    """
+    names = gold["source"] + " " + gold["target"]
+    scores = -by_draw.reindex(columns=names).to_numpy(float)
+    rng = np.random.default_rng(seed)
+    return statistics.resample_counts(len(scores), n_resamples, rng) @ scores / len(scores)
 
 
 def _check_once(table: pd.DataFrame, name: str) -> None:

@@ -41,6 +41,14 @@ def test_training_is_asked_with_step_0_and_without() -> None:
     assert set(found) - set(without) == {x for x in found if "step 0" in x}
 
 
+def test_steps_that_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    have = {"a": (0, 100, 900), "b": (0, 900), "c": (0, 100, 900), "d": (0,)}
+    made = {name: [pd.Series({"step": step}) for step in steps] for name, steps in have.items()}
+    monkeypatch.setattr(abx_2_dynamics, "scored_series", lambda names, _: [made[x] for x in names])
+    found = abx_2_dynamics.scored_steps({"a": ["b", "c"], "d": []}, None)
+    assert found.to_numpy().tolist() == [["a", 3, "0 and 900", 100, 2], ["d", 1, "0", 0, 1]]
+
+
 def test_depth_holds_where_the_paper_s_curve_is() -> None:
     rng = np.random.default_rng(0)
     rising = [0.6, 0.7, 0.8, 0.9, 0.85]

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import abx_8_limits
 from abx_8_limits import COMPOSED, GROUPS, PAWSX, at_last, edits_told, load_kind, shares
 from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.experiment.scoring import FunctionSubject, Length
@@ -86,3 +87,14 @@ def test_planted_worlds() -> None:
     assert told == other == 1
     told, other = means(odd)  # edited sentences in the middle of all: nearer to any other X
     assert other < 0.1
+
+
+def test_what_a_model_has_above_its_twin_is_the_difference_of_shares() -> None:
+    drawn = FunctionSubject("ends", function=lambda text, _: np.array([[ord(x[0]), ord(x[-3]), 9]
+                                                                       for x in text]))  # fmt: skip
+    named = {"untrained, a": CHARACTERS, "a": drawn, "untrained, b": CHARACTERS, "b": CHARACTERS}
+    table = abx_8_limits.above_twins(named).set_index("model")[["score", "low", "high"]]
+    means = shares(named, {COMPOSED: EXCHANGES}).query("language == 'mean'").set_index("model")
+    assert table.loc["a", "score"] == pytest.approx(means.loc["a", "share"] - 0.5)
+    assert table.loc["a", "low"] < table.loc["a", "score"] < table.loc["a", "high"]
+    assert not table.loc["b"].any()

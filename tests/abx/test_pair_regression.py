@@ -73,6 +73,42 @@ def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
     assert found.loc["all pairs independent", "levels go with LD"] < 0.7
 
 
+def runs_and_documents(rng: np.random.Generator, slope: float) -> tuple[pd.DataFrame, ...]:
+    """Pairs of `world` with a slope on LD, whose LD and MD are seen on 25 documents, in 3 runs."""
+    rows = abx_6_transfer.world(9, rng, linked=0.5)
+    rows["accuracy"] += slope * rows["LD"]
+    pair = np.unique(
+        ["-".join(sorted(of)) for of in rows[list(ENDS)].to_numpy()], return_inverse=True
+    )[1]
+    seen = rng.normal(0, 0.5, (2, pair.max() + 1, 25))[:, pair]
+    own, *others = rng.normal(0, 0.05, (3, 2, pair.max() + 1))[:, :, pair]
+    left_out = (seen.mean(axis=-1, keepdims=True) - seen) / 24
+    measured = rows[TERMS] + seen.mean(axis=-1).T
+    return rows.assign(LD=measured["LD"], MD=measured["MD"]), left_out, np.stack(
+        [of - own for of in others], axis=-1
+    )  # fmt: skip
+
+
+def test_documents_and_runs_are_levels_of_table_1() -> None:
+    held = []
+    for seed in range(40):
+        rows, left_out, others = runs_and_documents(np.random.default_rng(seed), -1.0)
+        table = pair_regressions.cross_classified(rows, TERMS)
+        wide = abx_6_transfer.over_documents_and_runs(rows, table, left_out, np.ones(25), others)
+        held.append((wide["low"] < -1).iloc[0] & (wide["high"] > -1).iloc[0])
+    assert 0.9 <= np.mean(held) <= 1
+    assert (wide["error"] ** 2).to_numpy() == pytest.approx(
+        (table["error"] ** 2 + wide["of documents"] ** 2 + wide["of runs"] ** 2).to_numpy()
+    )
+    without = rows.assign(LD=rows["LD"] + left_out[0, :, 3], MD=rows["MD"] + left_out[1, :, 3])
+    expected = pair_regressions.cross_classified(without, TERMS)["coefficient"]
+    assert abx_6_transfer.moved(rows, left_out)[3] == pytest.approx(expected, rel=1e-6)
+    none = np.zeros((2, len(rows), 0))
+    alone = abx_6_transfer.over_documents_and_runs(rows, table, none, np.ones(25), none)
+    assert alone[["of documents", "of runs"]].isna().all(axis=None)
+    assert alone["low"].to_numpy() == pytest.approx(table["low"].to_numpy())
+
+
 def test_inference_is_regressed_with_levels_of_runs() -> None:
     (rows,) = transfer(outlier=False).values()
     rng = np.random.default_rng(1)

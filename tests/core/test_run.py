@@ -60,7 +60,7 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    house = House(tmp_path)
+    house = House(tmp_path / "sp ace ü")
     monkeypatch.setattr(paths, "NOTEBOOKS", house.notebooks)
     monkeypatch.setattr(paths, "PROFILES", house.profiles)
     monkeypatch.setattr(paths, "BUILD", house.build)  # of the command line

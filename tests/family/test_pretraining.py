@@ -293,13 +293,9 @@ def test_a_full_disk_is_said_plainly(
 
 
 def test_the_command_trains_and_knows_when_it_is_done(
-    command: list[str],
-    runs: dict[str, Path],
-    recipe: MemberRecipe,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    command: list[str], runs: dict[str, Path], recipe: MemberRecipe, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     pretraining.main(command)
     out = tmp_path / "out" / recipe.name
     assert toy.same(last(out), last(runs[recipe.name] / "out"))

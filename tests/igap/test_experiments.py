@@ -155,6 +155,11 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
     assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
     assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
+    sizes = {60: {"x": measured[igap_3_models.BAG]}, 90: {"x": measured[igap_3_models.NEGATOR]}}
+    sized = igap_3_models.by_size(sizes, "en", 0.0, 0.01)
+    assert sized["more"].str.split().str[0].tolist()[1:] == ["25.0"]
+    assert sized[igap_3_models.GAP].str.split().str[0].tolist() == ["25.0", "0.0"]
+    assert "a change of 25.0" in igap_3_models.told_sizes(sized)
 
 
 def test_without_translations_there_is_no_sign_and_words_of_time_are_left_out() -> None:

@@ -293,3 +293,28 @@ def test_other_sources_are_averaged_without_the_direction_and_the_target() -> No
     assert means["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
     assert means["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)
     assert (means["en", "ja"], means["de", "en"]) == (0.3, 0.2)
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6])
+def test_an_interval_with_the_draws_of_labels_covers_and_one_without_does_not(
+    spread: float,
+) -> None:
+    rng, inside = np.random.default_rng(0), []
+    codes = [f"l{i}" for i in range(14)]
+    rows = [(source, code) for source in codes[:3] for code in codes if code != source]
+    for _ in range(100):
+        score, noise = rng.normal(size=(2, len(rows)))
+        gold = pd.DataFrame(rows, columns=["source", "target"]).assign(score=score)
+        gaps = noise - score
+        moved = gaps + spread * rng.normal(size=(20, len(rows)))
+        by_draw = pd.DataFrame(moved, columns=[" ".join(row) for row in rows])
+        true = gold.assign(metric="random labels, frozen", score=-gaps)
+        aim = ranking.rank_directions(gold, true)["accuracy"].iloc[-1]
+        drawn = igap_2_ranking.label_scores(by_draw)
+        fixed, again = np.tile(score, (200, 1)), ranking.redrawn(by_draw, gold, 200)
+        for more in (None, {igap_2_ranking.FROZEN_LABELS: again}):
+            found = ranking.rank_directions(gold, drawn, resamples=fixed, again=more).iloc[-1]
+            inside.append(found["low"] - 1e-9 <= aim <= found["high"] + 1e-9)
+    without, covered = np.reshape(inside, (-1, 2)).mean(axis=0)
+    assert without < 0.35
+    assert covered >= 0.85, covered

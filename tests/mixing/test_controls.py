@@ -20,6 +20,11 @@ from xlx.text.questions import questionless
 LONG = tuple(" ".join(f"w{i}.{k}" for k in range(12)) for i in range(4))
 
 
+def test_other_scripts_are_put_into_latin_letters_and_the_rest_stays() -> None:
+    said = controls.romanised("Щит, љубав Ё! Καλημέρα; 한국어 é 中 42")
+    assert said == "Ščit, ljubav Jo! Kalimera; hangugeo é 中 42"
+
+
 @pytest.mark.parametrize("parts", [["first"], ["second"], ["second", "first"]])
 def test_shuffling_touches_the_named_part_alone_and_keeps_its_words(parts: list) -> None:
     whole = pairs(first=LONG, ids=tuple("abcd"))

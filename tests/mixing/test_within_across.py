@@ -434,10 +434,34 @@ def test_what_the_model_keeps_apart_and_the_bag_does_not_is_told() -> None:
         name: mixing_2_paraphrase.signals([SimpleNamespace(logits=x)], gold)
         for name, x in {"a": logits, "bag": 0 * logits}.items()
     }
-    table = mixing_2_paraphrase.beside_bag(values, np.arange(60), n_resamples=50, seed=0)
-    across = table.query("model == 'a less bag' and setting == 'across'").set_index("measure")
-    assert across["score"].tolist() == [0.5] * 4
-    assert "AUC in 2 of 2 labels" in mixing_2_paraphrase.told_beside_bag(table, "a", "bag")
+    asked = values["a"], values["bag"], {"across": ~np.eye(2, dtype=bool)}, np.arange(60)
+    table = mixing_tables.knowledge(*asked, n_resamples=50)
+    table = mixing_1_nli.steady(table, *asked, n_resamples=50, seed=0)
+    assert table.query("what == 'premise adds'")["score"].tolist() == [0.5] * 4
+    assert "AUC in 2 of 2 labels" in mixing_2_paraphrase.told_beside_bag(table)
+
+
+def test_scores_stand_beside_hypotheses_alone_and_the_best_baseline() -> None:
+    alone = np.arange(40) % 2 * np.ones((2, 3, 3, 40))
+    ours = np.where(np.eye(3, dtype=bool)[..., None], 1.0, alone)
+    pairs = {"own": (ours, ours, 0), "other": (ours, alone, 1)}
+    table = mixing_1_nli.beside_alone(pairs, np.arange(40), n_resamples=50, seed=0)
+    assert table.query("model == 'other'")["score"].tolist() == [0.5, 0.5, 0.5, 0.0]
+    said = mixing_1_nli.told_alone(table, ["other", "third"], "own")
+    assert "across 0.0 (0.0 to 0.0) (cannot be told). Hypotheses alone are not run of: `t" in said
+    rows = {"task": "PAWS-X", "model": ["a", "b"], "score less": 0.1, "low less": [0.01, -1]}
+    said = mixing_2_paraphrase.told_nothing(pd.DataFrame(rows | {"setting": "within"}))
+    assert said.endswith("above zero: a in PAWS-X within.")
+
+
+def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -> None:
+    pairs = pd.MultiIndex.from_product([["en", "de", "fr"], ["ru", "ko"]])
+    before = pd.DataFrame({"bag": np.linspace(0.5, 0.6, 6)}, index=pairs)
+    choices = {"as it is": before, "romanised": before + 0.2}
+    choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
+    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag", n_resamples=50, seed=0)
+    assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
+    assert "The encoder rises" in mixing_2_paraphrase.told_romanised(table, "model", "bag")
 
 
 def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:

@@ -126,11 +126,8 @@ def test_a_model_without_hidden_states_is_named(encoders, states) -> None:
     def model(**inputs):
         return SimpleNamespace(hidden_states=given)
 
-    model.config, model.get_input_embeddings = (
-        encoder.model.config,
-        encoder.model.get_input_embeddings,
-    )
-    model.named_modules = encoder.model.named_modules
+    for name in ("config", "get_input_embeddings", "named_modules"):
+        setattr(model, name, getattr(encoder.model, name))
     with pytest.raises(ValueError, match=r"hidden states.*where 3 of shape .* are due") as error:
         embed(replace(encoder, model=model), ["Yes"])
     assert_one_sentence(error)

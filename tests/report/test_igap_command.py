@@ -95,7 +95,15 @@ def test_what_does_not_learn_has_no_igap(
 def test_what_cannot_be_is_said_in_a_sentence(tmp_path: Path, refused: Callable[..., str]) -> None:
     encoder = str(tiny.save(tmp_path / "tiny", "xlm-roberta"))
     decoder = str(tiny.save(tmp_path / "decoder", "llama"))
+    packed = tiny.save(
+        tmp_path / "packed",
+        "xlm-roberta",
+        quantization_config={"load_in_8bit": True, "quant_method": "bitsandbytes"},
+    )
     for given, says in (
+        ([encoder, "--quantization", "4bit"], "leave out --quantization: all weights are learnt"),
+        ([encoder, "--device-map", "auto"], "leave out --device-map: all weights are learnt"),
+        ([packed], "give the weights that packed was quantised from: all weights are learnt"),
         ([decoder], "of the kind decoder, and only encoders are fine-tuned"),
         (["no/such"], "no/such"),
         ([encoder, "--task", "nagation"], "invalid choice: 'nagation'"),

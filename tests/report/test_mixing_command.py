@@ -152,6 +152,8 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
         ([model, "--labels", "entailment,neutral"], "--labels names 2, and the head has 3"),
         ([bare], "has no head for a task here"), ([unnamed], "--labels entailment,neutral"),
         ([single], "one output, a score and no classes: give"), (["no/such"], "no/such"),
+        ([model, "--quantization", "8bit"], "bitsandbytes"),
+        ([model, "--device-map", "everywhere"], "device_map"),
         ([reader, "--labels", "a,b"], "leave out --labels"),
         ([reader, "--languages", "en,fr"], "shipped in fr; there is"),
     ):  # fmt: skip

@@ -205,6 +205,11 @@ def probe_input(encoder: loading.Encoder, part: LabelledPart, setup: ProbeSetup)
     embedded = words.embed_words(
         encoder, part.sentences, subword=setup.subword, max_length=setup.max_length
     )
+    if not embedded.sentence.size:
+        raise ValueError(
+            f"{part.name}: no word is left whole within {encoder.limit(setup.max_length)} tokens "
+            "of a sentence: raise max_length, or leave this language out"
+        )
     label = {name: index for index, name in enumerate(setup.labels)}
     places = list(zip(embedded.sentence.tolist(), embedded.word.tolist(), strict=True))
     labels = np.array([label[part.tags[sentence][word]] for sentence, word in places])
@@ -269,12 +274,9 @@ def monolingual(
 
 
 def cross_lingual(
-    names: Name | Sequence[Name],
-    setup: ProbeSetup,
-    codes: Sequence[str] | None = None,
-    *,
+    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None, *,
     entities: bool = False,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Probes trained in each language and tested in all of them (section 5.3).
 
     POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own

@@ -431,12 +431,9 @@ SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores
 
 
 def kept(
-    version: int = 1,
-    *,
-    tolerance: float = 1e-3,
-    difference: Callable[[Any, Any], float] = work.largest_difference,
-    documents: bool = False,
-) -> Callable[[Callable[..., ledger.Value]], Callable[..., list[ledger.Value]]]:
+    version: int = 1, *, tolerance: float = 1e-3,
+    difference: Callable[[Any, Any], float] = work.largest_difference, documents: bool = False,
+) -> Callable[[Callable[..., ledger.Value]], Callable[..., list[ledger.Value]]]:  # fmt: skip
     """Keep what a function makes of a subject and a text: small arrays, or a table.
 
     The function, ``(subject, corpus, ...)`` of a module, becomes one of several subjects or names
@@ -494,13 +491,9 @@ def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
 
 
 def subject_scores(
-    subjects: Sequence[Subject | Name],
-    corpus: ParallelCorpus,
-    measures: Sequence[str] | None = None,
-    *,
-    space: str = "raw",
-    **options: object,
-) -> list[CheckpointScores]:
+    subjects: Sequence[Subject | Name], corpus: ParallelCorpus,
+    measures: Sequence[str] | None = None, *, space: str = "raw", **options: object,
+) -> list[CheckpointScores]:  # fmt: skip
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
     ``measures``: names of `measures.registered`, or "MD, like length" and the other masks, also two
@@ -595,13 +588,10 @@ def _unpacked(
 
 
 def scored(
-    measures: Sequence[str] | None,
-    subjects: Sequence[Subject | Name],
-    texts: Sequence[ParallelCorpus],
-    spaces: Sequence[str] = ("raw",),
-    *,
+    measures: Sequence[str] | None, subjects: Sequence[Subject | Name],
+    texts: Sequence[ParallelCorpus], spaces: Sequence[str] = ("raw",), *,
     by: Sequence[str] = ("layer",),
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Measures × subjects × texts × spaces as one tidy table, with intervals over documents.
 
     Columns ``text``, ``model``, ``checkpoint``, ``space``, ``task``, the keys of ``by`` ("layer",

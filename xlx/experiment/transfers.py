@@ -222,11 +222,9 @@ class Transfers:
         return table
 
     def curves(
-        self,
-        levels: Sequence[float] = TRAINING_ERRORS,
-        tolerance: float = TOLERANCE,
+        self, levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE,
         **options: int,
-    ) -> pd.DataFrame:
+    ) -> pd.DataFrame:  # fmt: skip
         """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
 
         `igap.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
@@ -404,12 +402,9 @@ def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Spar
 
 
 def shared_subwords(
-    name: str,
-    task: TransferTask,
-    sources: Sequence[str] | None = None,
-    *,
+    name: str, task: TransferTask, sources: Sequence[str] | None = None, *,
     max_length: int | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """How far the labels of a training set cross by the strings that translations share.
 
     Nothing is learnt: a translated example gets the label of that training example of the source

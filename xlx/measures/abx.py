@@ -39,12 +39,9 @@ class Triplets:
 
 
 def sample_triplets(
-    task: str,
-    pair: tuple[str, str],
-    n_positions: int,
-    n_triplets: int,
+    task: str, pair: tuple[str, str], n_positions: int, n_triplets: int,
     seed: int | np.random.Generator,
-) -> Triplets:
+) -> Triplets:  # fmt: skip
     """Draw LD or MD triplets for a pair, half in each direction (Algorithms 1 and 2).
 
     Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
@@ -357,12 +354,9 @@ def triplet_distances(
 
 
 def sampled(
-    states: Mapping[str, np.ndarray],
-    pairs: Sequence[tuple[str, str]],
-    n_triplets: int,
-    n_runs: int,
-    seed: int,
-) -> pd.DataFrame:
+    states: Mapping[str, np.ndarray], pairs: Sequence[tuple[str, str]], n_triplets: int,
+    n_runs: int, seed: int,
+) -> pd.DataFrame:  # fmt: skip
     """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
@@ -439,16 +433,11 @@ class PairScores:
 
 
 def exact(
-    states: Vectors | Mapping[str, np.ndarray],
-    *,
-    layers: Sequence[int] | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    measures: Sequence[Measure] = REGISTERED,
-    masks: Masks | None = None,
-    groups: Mapping[str, Sequence[object]] | None = None,
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype = torch.float32,
-) -> PairScores:
+    states: Vectors | Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None, measures: Sequence[Measure] = REGISTERED,
+    masks: Masks | None = None, groups: Mapping[str, Sequence[object]] | None = None,
+    device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32,
+) -> PairScores:  # fmt: skip
     """LD, MD (section 3), retrieval or other measures of all language pairs, of all triplets.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a

@@ -133,13 +133,9 @@ def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def blocks(
-    vectors: Vectors,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    *,
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype = torch.float32,
-    strips: bool = False,
-) -> Iterator[Block]:
+    vectors: Vectors, pairs: Sequence[tuple[str, str]] | None = None, *,
+    device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, strips: bool = False,
+) -> Iterator[Block]:  # fmt: skip
     """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
 
     If ``strips``, matrices of more than `WHOLE_NUMBERS` are never whole: of each pair come the

@@ -92,16 +92,10 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
 
 
 def igap_curve(
-    training: np.ndarray,
-    translated: Mapping[str, np.ndarray],
-    seeds: Sequence[Hashable],
-    levels: Sequence[float] = TRAINING_ERRORS,
-    tolerance: float = TOLERANCE,
-    *,
-    n_resamples: int = 1000,
-    n_splits: int = 100,
-    seed: int = 0,
-) -> pd.DataFrame:
+    training: np.ndarray, translated: Mapping[str, np.ndarray], seeds: Sequence[Hashable],
+    levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE, *,
+    n_resamples: int = 1000, n_splits: int = 100, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """IGAP (Equation 5) over training errors, for each target and their mean (Figure 1b).
 
     ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
@@ -162,12 +156,9 @@ def igap_curve(
 
 
 def _minimal_gaps(
-    lost: np.ndarray,
-    counts: np.ndarray,
-    halves: np.ndarray,
-    windows: np.ndarray,
+    lost: np.ndarray, counts: np.ndarray, halves: np.ndarray, windows: np.ndarray,
     by_seed: Sequence[np.ndarray],
-) -> dict[str, np.ndarray]:
+) -> dict[str, np.ndarray]:  # fmt: skip
     """The least gaps of one target in each window: of all examples, resampled, by seed, by halves.
 
     ``lost`` is ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained.

@@ -38,9 +38,13 @@ from xlx.subjects import finetuning, loading
 from xlx.subjects.jobs import Job
 from xlx.text.parallel import ParallelCorpus
 
-_OPTIONS = ("--languages", "--device", "--dtype", "--token-budget", "--estimate", "--out")
+_OPTIONS = ("--languages", *options.AS_ASKED[2:], "--estimate", "--out")
 #: Hidden units from which a network is wide, and how an untrained one learns whatever its width.
 _WIDE_FROM, _UNTRAINED_RATE = 256, 3e-4
+_WHOLE = (
+    "all weights are learnt, in float32 on one device, so a model can be neither quantised nor "
+    "spread; a head that is fine-tuned already is asked so by xlx mixing, states by xlx mexa"
+)
 #: Positions that 128 subwords need; RoBERTa and its kin count from 2 on.
 _POSITIONS = 130
 BEFORE, STRINGS, ONE_LABEL = "before training", "shared subwords", "one label"
@@ -85,7 +89,9 @@ def planned(model: ReportedModel, given: argparse.Namespace) -> tuple[TransferTa
     task = labelled_task(given.task, checks.several(named, "languages", once=True), **how)
     if len(named) < 2:
         raise ValueError(f"--languages has no other than {given.source}: name one to transfer to")
-    config = loading.configuration(model.name).get_text_config()
+    if hasattr(config := loading.configuration(model.name), "quantization_config"):
+        raise ValueError(f"give the weights that {model.label} was quantised from: {_WHOLE}")
+    config = config.get_text_config()
     own = replace(usual, **(WIDE if config.hidden_size >= _WIDE_FROM else NARROW))
     if getattr(config, "max_position_embeddings", _POSITIONS) < _POSITIONS:
         own = replace(own, max_length=None)  # what the model takes
@@ -164,6 +170,9 @@ def means_of(rows: pd.DataFrame, source: str) -> pd.DataFrame:
 
 def report_igap(given: argparse.Namespace) -> None:
     """Say what is learnt, learn it, write ``igap.csv`` and ``igap.html``."""
+    if given.quantization or given.device_map:
+        option = "--quantization" if given.quantization else "--device-map"
+        raise ValueError(f"leave out {option}: {_WHOLE}")
     options.tell_downloads([given.model])
     model = inputs.reported_model(given.model)
     task, jobs = planned(model, given)

@@ -31,7 +31,7 @@ from xlx.text import labelled
 from xlx.text.examples import class_counts
 from xlx.text.questions import parallel_questions, questionless
 
-_OPTIONS = ("--languages", "--device", "--dtype", "--token-budget", "--estimate", "--out")
+_OPTIONS = ("--languages", *options.AS_ASKED[2:], "--estimate", "--out")
 _READING = (
     "Across: one of the two texts in another language, the mean over those. Intervals are of 95 % "
     "over examples, those with one premise drawn together. The second text alone is asked of the "
@@ -230,7 +230,7 @@ def report_mixing(given: argparse.Namespace) -> None:
     print(f"{label}: {told}; {asked}, {len(gold) * n * (n + 1)} inputs")
     alone = {code: replace(x, first=x.second, second=None) if classes else questionless(x)
              for code, x in sets.items()}  # fmt: skip
-    head = Headed(given.model, dict(enumerate(classes)) or None)
+    head = Headed(given.model, dict(enumerate(classes)) or None, quantization=given.quantization)
     missing = unasked(head, sets) + unasked(head, alone)
     print(f"{missing} of them are to be asked: about "
           f"{asking_minutes(head, classes, sets, missing):.1f} minutes"

@@ -34,25 +34,22 @@ def load_model(
     quantization: str | None = None,
 ) -> tuple[Any, Any]:
     """The configuration and the bare model, whole and able to read text."""
-    from transformers import MODEL_MAPPING, AutoModel, BitsAndBytesConfig
+    from transformers import MODEL_MAPPING, AutoModel
 
     config = load_config(label, folder)
     config.use_cache = False  # keys and values are for generating; they would only take memory
-    options = {} if device_map is None else {"device_map": device_map}
-    if options and importlib.util.find_spec("accelerate") is None:
-        raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
+    options = placement(label, folder, dtype, device_map, quantization)
     with contextlib.suppress(KeyError):
         model_class = MODEL_MAPPING[type(config)]
         if "add_pooling_layer" in inspect.signature(model_class.__init__).parameters:
             options["add_pooling_layer"] = False  # an extra map of the first token, not a layer
     with quiet(), load_errors(label, folder):
-        if quantization is not None:
-            bits = {**QUANTIZATIONS[quantization], "bnb_4bit_compute_dtype": dtype}
-            options["quantization_config"] = BitsAndBytesConfig(**bits)
         model, report = AutoModel.from_pretrained(
             folder, config=config, dtype=dtype, weights_only=True, output_loading_info=True,
             **LOCAL, **options,
         )  # fmt: skip
+    if hasattr(model, "pad_index"):  # of XLM, which would not count tokens of this id
+        model.pad_index = -1
     of_decoder = ("decoder.",) if config.is_encoder_decoder else ()
     check_missing(label, [key for key in report["missing_keys"] if not key.startswith(of_decoder)])
     check_layers(label, model, report["unexpected_keys"])
@@ -65,6 +62,23 @@ def load_model(
             "give a language model"
         )
     return config, model
+
+
+def placement(
+    label: str, folder: Path, dtype: torch.dtype, device_map: DeviceMap | None,
+    quantization: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """What `transformers` is told of a model that is spread over devices, or quantised."""
+    from transformers import BitsAndBytesConfig
+
+    options: dict[str, Any] = {} if device_map is None else {"device_map": device_map}
+    if options and importlib.util.find_spec("accelerate") is None:
+        raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
+    if quantization is not None:
+        with load_errors(label, folder):
+            bits = {**QUANTIZATIONS[quantization], "bnb_4bit_compute_dtype": dtype}
+            options["quantization_config"] = BitsAndBytesConfig(**bits)
+    return options
 
 
 def load_config(label: str, folder: Path) -> Any:

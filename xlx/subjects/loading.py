@@ -272,15 +272,7 @@ def load(
     if device_map is None and quantization is None:
         folders.check_fits(label, model_files(label, folder), DTYPES[dtype], torch_device)
     config, model = folders.load_model(label, folder, DTYPES[dtype], device_map, quantization)
-    places = getattr(model, "hf_device_map", None)
-    if device_map is not None or places or getattr(model, "hf_quantizer", None):
-        # Where it takes its input; what is kept in memory or on disk comes to the first device.
-        torch_device = model.get_input_embeddings().weight.device
-        if torch_device.type == "meta":
-            on_devices = (x for x in (places or {}).values() if x not in ("cpu", "disk"))
-            torch_device = torch.device(next(on_devices, "cpu"))
-    else:
-        model.to(torch_device)
+    torch_device = placed(model, torch_device, spread=device_map is not None)
     kind = folders.kind_of(config)
     if kind == "encoder-decoder":
         model = model.get_encoder()
@@ -294,6 +286,20 @@ def load(
         label, step, content, model, words, kind, torch_device, DTYPES[dtype],
         own_vector(label, folder), dtype == "tf32",
     )  # fmt: skip
+
+
+def placed(model: Any, device: torch.device, *, spread: bool = False) -> torch.device:
+    """Move a model to a device, unless it was spread or quantised; where it takes its input."""
+    places = getattr(model, "hf_device_map", None)
+    if not (spread or places or getattr(model, "hf_quantizer", None)):
+        model.to(device)
+        return device
+    # What is kept in memory or on disk comes to the first device.
+    device = model.get_input_embeddings().weight.device
+    if device.type == "meta":
+        on_devices = (x for x in (places or {}).values() if x not in ("cpu", "disk"))
+        device = torch.device(next(on_devices, "cpu"))
+    return device
 
 
 def _found(
@@ -367,16 +373,20 @@ def task_model(
 
 
 def headed_model(
-    name: Name, max_length: int | None = None, *, reads: bool = False
-) -> tuple[Any, Any, int | None]:
+    name: Name, max_length: int | None = None, *, reads: bool = False,
+    quantization: str | None = None,
+) -> tuple[Any, Any, int | None]:  # fmt: skip
     """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
 
-    As `task_model`, of any kind of model. Raises as `load`, also for a model without such a head,
-    and a decoder without a padding token, by which its head finds the last one.
+    As `task_model`, of any kind, spread as the settings say. Raises as `load`, also for one without
+    such a head, and a decoder without a padding token, by which its head finds the last one.
     """
     label, folder, _ = _found(name)
     decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
-    model, missing, words = _with_head(label, folder, reads, {})
+    options = folders.placement(
+        label, folder, DTYPES[current().dtype], current().device_map, quantization
+    )
+    model, missing, words = _with_head(label, folder, reads, options)
     if missing:
         raise ValueError(
             f"{label!r} has no head that {'finds answers' if reads else 'classifies'} (its weights "
