@@ -36,7 +36,8 @@ from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual, probe
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import probes, statistics
 from xlx.plots.panels import number, rows_of
-from xlx.plots.style import styled
+from xlx.plots.primitives import lanes
+from xlx.plots.style import BLUE, look, styled
 from xlx.subjects.identity import Name, twin_parts
 from xlx.subjects.loading import load
 from xlx.text import labelled
@@ -453,10 +454,11 @@ def checkpoint_rules(
 
 
 def gains(course: pd.DataFrame, task: str, column: str = "plain accuracy") -> str:
-    """From the untrained state to the last: "0.58 to 0.69 in `mini-xlmr`"."""
+    """From the untrained state to the last: "In `mini-xlmr`: 0.58 to 0.69."."""
     means = rows_of(course, task=task).groupby(["model", "checkpoint"])[column].mean()
     ends = means.groupby("model").agg(["first", "last", "size"])
-    return between(ends[ends["size"] > 1].reset_index())
+    told = "In `{Index}`: {first:.2f} to {last:.2f}."
+    return " ".join(told.format(**row._asdict()) for row in ends[ends["size"] > 1].itertuples())
 
 
 def between(rows: pd.DataFrame, low: str = "first", high: str = "last") -> str:
@@ -490,3 +492,17 @@ def best_checkpoints(
     )  # fmt: skip
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
+
+
+@styled
+def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """What the checkpoint of lowest LD gains over the last one, by language (Figure 13).
+
+    ``rules`` has ``panel``, ``language`` and ``delta``; languages by the size of their ``delta``.
+    """
+    sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
+    on = lanes(
+        rules, item="language", items=[*sizes.index], value="delta", panel="panel", low="",
+        looks={None: look(BLUE, "o")}, names=names.get, shift=0, lane=0.05, width=4,
+    )  # fmt: skip
+    return on.done("score at the lowest LD − at the last checkpoint", "")

@@ -37,7 +37,8 @@ def _ends(
     """Lengths of error bars, ``(2, n)``; rounding may put an end past its point."""
     if low not in rows:
         return None
-    return scale * np.maximum([rows[value] - rows[low], rows[high] - rows[value]], 0).astype(float)
+    ends = np.array([rows[value] - rows[low], rows[high] - rows[value]], dtype=float)
+    return scale * np.maximum(ends, 0)
 
 
 def _looks(table: pd.DataFrame, series: str | None, given: Mapping | None) -> dict[object, Look]:
