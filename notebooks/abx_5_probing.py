@@ -20,7 +20,7 @@ sys.path.append(str(paths.MODELS))  # the text that the family read: data/models
 from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions, regressions
 from shared.abx_figures import language_courses
-from shared.abx_tables import at_last
+from shared.abx_tables import at_last, mean_of_runs
 from shared.pair_regressions import LD_AND_MD, Reading, by_model, instead, turned
 from shared.regressions import Regression, regression
 from shared.shown import framed_handle
@@ -32,15 +32,13 @@ from xlx.experiment.abx_scores import (
     language_weights,
 )
 from xlx.experiment.averages import average, averaged_scores
-from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual, probe_input
+from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual
 from xlx.experiment.scoring import subject_scores
-from xlx.measures import probes, statistics
+from xlx.measures import statistics
 from xlx.plots.panels import number, rows_of
 from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, look, styled
 from xlx.subjects.identity import Name, twin_parts
-from xlx.subjects.loading import load
-from xlx.text import labelled
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
 
@@ -160,26 +158,6 @@ def scored_course(
         own = found[-1].model
         measured += [replace(of, model=own, step=k) for k, of in zip(states, found, strict=True)]
     return measured
-
-
-def example_probe(
-    name: str, setup: ProbeSetup, language: str = "en", n_words: int = 8
-) -> tuple[pd.DataFrame, pd.Series]:
-    """One probe for POS on one sentence of about so many words, and its accuracy by layer."""
-    encoder = load(name)
-    loaded = {split: setup.load(language, split) for split in labelled.SPLITS}
-    train, validation, test = (probe_input(encoder, part, setup) for part in loaded.values())
-    splits = [probes.Split(seen.states, seen.labels) for seen in (train, validation)]
-    probe = probes.fit(*splits, len(setup.labels), seeds=(0,))
-    predicted = probe.predict(test.states)[:, 0]
-    lengths = [len(sentence) for sentence in loaded["test"].sentences]
-    shown = int(np.abs(np.array(lengths) - n_words).argmin())
-    rows = [k for k, (sentence, _) in enumerate(test.places) if sentence == shown]
-    at = {"gold": test.labels, "layer 0": predicted[0], f"layer {encoder.n_layers}": predicted[-1]}
-    tags = {label: np.array(setup.labels)[of[rows]] for label, of in at.items()}
-    words = pd.Index([test.types[k] for k in rows], name="word")
-    accuracies = pd.Series((predicted == test.labels).mean(axis=1), name="accuracy")
-    return pd.DataFrame(tags, index=words).T, accuracies.rename_axis("layer")
 
 
 # --- what a probe's score means -------------------------------------------------------------------
@@ -372,6 +350,39 @@ def regression_table(
             rows.append(row | {"lowest": without[term].min(), "highest": without[term].max()})
     table = pd.DataFrame(rows)
     return table.assign(Holm=pair_regressions.holm(table["p_value"]))
+
+
+def slopes_of_runs(
+    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, setup: ProbeSetup,
+    codes: Sequence[str], measures: Mapping[str, str],
+) -> pd.DataFrame:  # fmt: skip
+    """Accuracy regressed on LD and MD over languages, in every run of a recipe.
+
+    ``runs``: recipe → its runs, which differ in the seed of pretraining, also without weights here
+    (`history`); all at the last step that each has. A row per recipe, ``term`` and level that the
+    interval of the mean (``value``) is ``over``: "runs" alone, where there are several, and "runs
+    and languages" (`mean_of_runs`, HC3); ``each``: the coefficients. Errors as `regressed`.
+    """
+    rows, columns = [], ["recipe", "step", "term", "each", "over", "value", "low", "high"]
+    for recipe, names in runs.items():
+        courses = [{getattr(of, "step", 1): of for of in history(x, recorded=True)} for x in names]
+        step = max(set.intersection(*map(set, courses)))
+        states = [of[step] for of in courses]
+        table = regressed(of_layers(monolingual(states, setup, codes), "mean"), measures)
+        measured = subject_scores(states, corpus, LD_AND_MD, pooling="mean", max_length=None)
+        scores = averaged_scores(measured, LD_AND_MD, by=["language"])
+        by_run = with_scores(table, scores, {setup.task: setup}).groupby("model", sort=False)
+        found = [regressions.least_squares(of, "accuracy", LD_AND_MD) for _, of in by_run]
+        left = [of.resid / (1 - of.get_influence().hat_matrix_diag) for of in found]
+        for k, term in enumerate(LD_AND_MD, 1):
+            each = [of.params[k] for of in found]
+            moved = [of.model.pinv_wexog[k] * x for of, x in zip(found, left, strict=True)]
+            shared = np.inner(moved, moved)
+            for over, of in {"runs": 0 * shared, "runs and languages": shared}.items():
+                if len(each) > 1 or of is shared:
+                    ends = mean_of_runs(each, of, found[0].df_resid)
+                    rows.append((recipe, step, term, ", ".join(map(number, each)), over, *ends))
+    return pd.DataFrame(rows, columns=columns)
 
 
 #: The regression at the last checkpoint for other readings of its terms.

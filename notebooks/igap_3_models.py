@@ -406,59 +406,52 @@ def told_course(table: pd.DataFrame, gaps: pd.DataFrame) -> str:
 
 
 def over_runs(
-    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float
-) -> pd.DataFrame:
+    runs: Mapping[str, Mapping[tuple[str, int], Transfers]], untrained: Transfers, level: float,
+    tolerance: float,
+) -> pd.DataFrame:  # fmt: skip
     """What checkpoints of several pretraining runs have at a step, and how far these lie apart.
 
-    A row a ``what`` (`ACCURACY` after the last step and `GAP`, means over targets) and ``step``. A
-    column each run, the mean of its fine-tunings; their ``mean``; `SPREADS`: the SD of runs, and
-    what it would be if they were alike, that of the means of as many fine-tunings. A run without a
-    checkpoint at the training error has no gap.
+    A row a ``recipe``, ``what`` (`ACCURACY` after the last step and `GAP`, means over targets) and
+    ``step``. A column each run ("run 1" ...), the mean of its fine-tunings; their ``mean``;
+    `SPREADS`: the SD of runs, and what it would be if they were alike, that of the means of as many
+    fine-tunings. Of a gap `FEWER` and ``told``: how much less it is than that of the untrained
+    network, over runs and examples. A run without a checkpoint at the training error has no gap.
     """
-    found: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-    for (name, step), of in runs.items():
-        wrong = [x for (source, code), x in of.last_wrong().items() if code != source]
-        found.setdefault((ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=(0, 2))
-        if lost := of.losses(level, tolerance):
-            found.setdefault((GAP, step), {})[name] = np.mean([*lost.values()], axis=(0, 2))
-    rows = {}
-    for key, values in sorted(found.items()):
-        each = pd.Series({name: x.mean() for name, x in values.items()})
-        alone = pd.Series([x.var(ddof=1) / len(x) for x in values.values() if len(x) > 1]).mean()
-        rows[key] = {**each, "mean": each.mean(), RUNS: each.std(), ALONE: alone**0.5}
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["what", "step"])
-    return table[[*dict.fromkeys(name for name, _ in runs), "mean", *SPREADS]]
+    before, rows = np.mean([*untrained.losses(level, tolerance).values()], axis=(0, 1)), {}
+    for recipe, own in runs.items():
+        names, found = [*dict.fromkeys(x for x, _ in own)], {}
+        for (name, step), of in own.items():
+            wrong = [x for (source, code), x in of.last_wrong().items() if code != source]
+            found.setdefault((recipe, ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=0)
+            if lost := of.losses(level, tolerance):
+                found.setdefault((recipe, GAP, step), {})[name] = np.mean([*lost.values()], axis=0)
+        for key, values in sorted(found.items()):
+            each = pd.Series({f"run {names.index(x) + 1}": y.mean() for x, y in values.items()})
+            alone = [x.mean(axis=1).var(ddof=1) / len(x) for x in values.values() if len(x) > 1]
+            spreads = {RUNS: each.std(), ALONE: pd.Series(alone).mean() ** 0.5}
+            rows[key] = {**each, "mean": each.mean(), **spreads}
+            if GAP in key and len(values) > 1:
+                less = before - [x.mean(axis=0) for x in values.values()]
+                ends = crossed(less, np.arange(len(before)))
+                rows[key] |= dict(zip([*FEWER, "told"], ends, strict=True))
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["recipe", "what", "step"])
+    own = sorted(x for x in table if x.startswith("run "))
+    return table[[*own, "mean", *SPREADS, *FEWER, "told"]]
 
 
-def shown_runs(table: pd.DataFrame, bag: Mapping[str, float]) -> pd.DataFrame:
-    """`over_runs` in points, as text; under it what a bag of subwords has, by ``what``."""
-    of_bag = pd.DataFrame({"mean": {(what, BAG): value for what, value in bag.items()}})
-    whole = pd.concat([table, of_bag]).rename_axis(table.index.names)
-    return whole.map(in_points).replace("no model", "")
+def shown_runs(table: pd.DataFrame) -> pd.DataFrame:
+    """`over_runs` in points, as text."""
+    return table.drop(columns=[*FEWER, "told"]).map(in_points).replace("no model", "")
 
 
-def told_runs(table: pd.DataFrame, recipe: str) -> str:
-    """What `over_runs` says: of the accuracy a sentence a step at which there are several runs.
-
-    Of IGAP how far each run is below the network before pretraining, at the last of these steps.
-    """
-    said = []
-    for step, row in table.loc[ACCURACY].dropna(subset=SPREADS).iterrows():
-        each = listed([in_points(x) for x in row.drop(["mean", *SPREADS]).dropna()])
-        said.append(
-            f"After {step:,} steps {each} % are right: SD {in_points(row[RUNS])}, of fine-tuning "
-            f"alone {in_points(row[ALONE])}."
-        )
-    gaps = table.loc[GAP]
-    several = gaps.index[gaps[RUNS].notna()]
-    if len(several) and 0 in gaps.index:
-        fewer = (gaps.at[0, "mean"] - gaps.loc[several[-1:]]).drop(columns=["mean", *SPREADS])
-        said += [
-            f"After {step:,} steps IGAP is {listed([in_points(x) for x in row.dropna()])} below "
-            "that of the untrained network."
-            for step, row in fewer.iterrows()
-        ]
-    return f"**Over pretraining runs** of `{recipe}`. " + " ".join(said)
+def told_runs(table: pd.DataFrame) -> str:
+    """What `over_runs` says of the last step, recipe by recipe."""
+    step, said = table.index.get_level_values("step").max(), ""
+    right, gaps = (table.xs((x, step), level=["what", "step"]) for x in (ACCURACY, GAP))
+    for recipe, row in gaps.dropna(subset=FEWER).iterrows():
+        each = listed([in_points(x) for x in right.loc[recipe].filter(like="run ").dropna()])
+        said += f" `{recipe}`: {each} % right, IGAP {in_points(*row[FEWER])} lower{unsure(row)}."
+    return f"**Over runs**, after {step:,} steps, against the untrained network.{said}"
 
 
 # --- tense ----------------------------------------------------------------------------------------

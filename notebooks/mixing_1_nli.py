@@ -82,13 +82,12 @@ def beside_alone(
 
 
 def told_alone(table: pd.DataFrame, every: Sequence[str], name: str) -> str:
-    """Each model of `beside_alone` but ``name``; then those of ``every`` that it lacks."""
-    said = ["**Other models and languages of learning**: what the premise adds."]
-    for model in [x for x in dict.fromkeys(table["model"]) if x != name]:
-        own = rows_of(table, model=model).set_index("what").drop("hypothesis alone")
-        adds = [f"{in_points(*x[ENDS])} ({x['told']})" for _, x in own.iterrows()]
-        said.append(f"`{model}`: {adds[0]} {PLACES[0]}. Within it adds {adds[1]}, "
-                    f"across {adds[2]}.")  # fmt: skip
+    """To which models of `beside_alone` but ``name`` the premise adds; which of ``every`` lack."""
+    others = table[table["model"] != name].dropna(subset="told")
+    said = ["**Other models and languages of learning.**"]
+    for what, own in others.groupby("what", sort=False):
+        said.append(f"The {what} {100 * own['score'].min():.1f} to {100 * own['score'].max():.1f} "
+                    f"(above zero in {(own['told'] == 'above').sum()} of {len(own)}).")  # fmt: skip
     lacking = [f"`{x}`" for x in every if x not in {*table["model"]}]
     return " ".join([*said, f"Hypotheses alone are not run of: {', '.join(lacking) or 'none'}."])
 
@@ -97,8 +96,7 @@ def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
     """`knowledge` as text, "63.8; +5.9 (2.8 to 8.8)": measures in columns."""
     both, adds = (table[table["what"] == what] for what in ("both", "premise adds"))
     adds = adds.reset_index(drop=True)
-    scale = np.where(adds["measure"] == "d′", 1, 100)
-    digits = np.where(adds["measure"] == "d′", 2, 1)
+    scale, digits = (np.where(adds["measure"] == "d′", *x) for x in ((1, 100), (2, 1)))
     text = [
         f"{k * level:.{d}f}; {k * x:+.{d}f} ({k * low:.{d}f} to {k * high:.{d}f})"
         for k, d, level, (x, low, high) in zip(

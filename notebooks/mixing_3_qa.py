@@ -168,8 +168,7 @@ def printed_means(scores: pd.DataFrame, languages: Sequence[str]) -> dict[str, s
 def usual_place(questions: Questions) -> tuple[float, int]:
     """Where answers stand, the median: place as in `placed_answers`, and length in words."""
     places, lengths = [], []
-    rows = zip(questions.contexts, questions.answers, strict=True)
-    for context, (answer, *_) in rows:
+    for context, (answer, *_) in zip(questions.contexts, questions.answers, strict=True):
         _, starts, ends = answers.located_words(context, questions.context_language)
         first, last = bisect_right(ends, answer.start), bisect_left(starts, answer.end)
         places.append(first / max(1, len(starts) - (last - first)))

@@ -137,7 +137,7 @@ def test_a_notebook_runs_on_another_model(
 ) -> None:
     own = str(folders.get(model, model))
     # Baselines are of one of the models; of one model alone there is a notebook.
-    alone = {"models": [own], "model": own, "one_part": [own], "without_question": [own]}
+    alone = {"models": [own], "model": own, "one_part": [own], "without_question": {own: [1]}}
     run(notebook, **alone, untrained=None)
 
 

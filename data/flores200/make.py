@@ -1,4 +1,4 @@
-"""Make the shipped parts of FLORES-200 devtest: the first 100 sentences, and those of a task.
+"""Make the shipped parts of FLORES-200 devtest: by languages, the first 100, and those of a task.
 
     python data/flores200/make.py FOLDER
 
@@ -6,6 +6,7 @@ FOLDER holds the original, unpacked (``devtest/eng_Latn.devtest``, at any depth)
 must be the one on record in ``data/checksums.tsv``. Written beside this script:
 
 * ``devtest100.tar.xz``: ``<label>.txt`` for each language, one sentence a line, UTF-8 with LF;
+* ``devtest.tar.xz``: all of it in the 36 languages of `xlx.text.languages`, on record already;
 * ``negation.tar.xz``: the same of the sentences of `xlx.text.negation.matched`, in the languages of
   the New Testaments;
 * ``checksums.tsv``, ``negation.tsv``: label, original (its name in FLORES-200), text_sha256 (of
@@ -25,6 +26,7 @@ sys.path.insert(0, str(HERE.parent))
 from making import sha256, write_archive, write_table
 
 from xlx.text import negation, parallel
+from xlx.text.languages import LANGUAGES
 
 #: Sentences taken, from the first on (MEXA, section 4.1).
 N = 100
@@ -48,19 +50,20 @@ def main() -> None:
         whole = parallel.load("flores200", tags, path=folder)
     keys = {RENAMED.get(tag, tag): key for key, tag in tags.items() if tag not in LEFT_OUT}
     everywhere = parallel.load(negation.LEARNT, drop_duplicates=True).languages
-    chosen, _ = negation.matched(whole.sentences["en"], None, seed=1)
     of_task = {label: key for label, key in keys.items() if key in everywhere}
     for archive, record, there, places in (
+        ("devtest", "", {x.flores: code for code, x in LANGUAGES.items()}, range(len(whole))),
         ("devtest100", "checksums", keys, range(N)),
-        ("negation", "negation", of_task, chosen),
+        ("negation", "negation", of_task, negation.matched(whole.sentences["en"], None, seed=1)[0]),
     ):
         texts = {
             label: "".join(f"{whole.sentences[key][i]}\n" for i in places)
             for label, key in sorted(there.items())
         }
         write_archive(HERE / f"{archive}.tar.xz", {f"{label}.txt": x for label, x in texts.items()})
-        rows = [(label, tags[keys[label]], sha256(text.encode())) for label, text in texts.items()]
-        write_table(HERE / f"{record}.tsv", ("label", "original", "text_sha256"), rows)
+        rows = [(label, tags[there[label]], sha256(text.encode())) for label, text in texts.items()]
+        if record:
+            write_table(HERE / f"{record}.tsv", ("label", "original", "text_sha256"), rows)
         print(f"{archive}: {len(texts)} languages, {len(places)} sentences each")
 
 

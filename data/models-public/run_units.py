@@ -185,8 +185,8 @@ def units() -> list[Unit]:
         *(_hypotheses(seed, ENGLISH_MODEL) for seed in first),
         *(_hypotheses(seed, MODEL, code) for code in ("de", "zh") for seed in first),
         *(_igap("en", seed, MODEL, how) for how in ALGORITHMS[1:] for seed in first),
-        *(_igap(code, 1) for code in LANGUAGES if code not in ("en", "de", "zh")),
-        _blind_reader(1),
+        *(_igap(x, seed) for seed in first for x in LANGUAGES if x not in ("en", "de", "zh")),
+        *(_blind_reader(seed) for seed in first),
         *(Unit(*unit) for unit in frozen_units()),
     ]
 

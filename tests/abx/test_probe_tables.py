@@ -144,3 +144,18 @@ def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) 
     assert accuracy["f1"].isna().eq(accuracy["task"] == "POS").all()
     inside = accuracy["pairs"] == "in the language"
     assert inside.eq(accuracy["source"] == accuracy["target"]).all()
+
+
+def test_the_mean_coefficient_of_runs_has_an_interval_over_runs(monkeypatch) -> None:
+    form, meaning = np.random.default_rng(1).normal(size=(2, 8))
+    columns = {"language": [*"abcdefgh"], "LD": form, "MD": meaning}
+    found = [pd.DataFrame(columns).assign(model=k, accuracy=k * form + 0.1) for k in (1, 2)]
+    for name in ("monolingual", "of_layers", "regressed", "subject_scores", "averaged_scores"):
+        monkeypatch.setattr(abx_5_probing, name, lambda *_, **__: None)
+    monkeypatch.setattr(abx_5_probing, "with_scores", lambda *_: pd.concat(found))
+    monkeypatch.setattr(abx_5_probing, "history", lambda name, recorded: [name])
+    runs, setup = {"made": ["x", "y"]}, SimpleNamespace(task="POS")
+    table = abx_5_probing.slopes_of_runs(runs, None, setup, (), {})
+    rows = table.query("term == 'LD'")[["value", "low", "high"]].to_numpy()
+    half = stats.t.ppf(0.975, 1) / 2  # of 1 and 2: s / √2 is a half; no error over languages
+    assert rows == pytest.approx(np.array([[1.5, 1.5 - half, 1.5 + half]] * 2))

@@ -22,19 +22,12 @@ def obvious_loop(encoder: Encoder, sentences: list[str]) -> np.ndarray:
     kept = []
     for start in range(0, len(sentences), 32):
         batch = encoder.tokenizer(
-            sentences[start : start + 32],
-            padding=True,
-            truncation=True,
-            max_length=encoder.max_length,
-            return_tensors="pt",
-            return_special_tokens_mask=True,
-        )
+            sentences[start : start + 32], padding=True, truncation=True,
+            max_length=encoder.max_length, return_tensors="pt", return_special_tokens_mask=True,
+        )  # fmt: skip
         counted = (batch["attention_mask"] * (1 - batch["special_tokens_mask"])).unsqueeze(-1)
-        output = encoder.model(
-            input_ids=batch["input_ids"],
-            attention_mask=batch["attention_mask"],
-            output_hidden_states=True,
-        )
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        output = encoder.model(**inputs, output_hidden_states=True)
         kept.append((output.hidden_states, counted))
     pooled = [
         torch.stack([(layer * counted).sum(1) / counted.sum(1) for layer in layers])

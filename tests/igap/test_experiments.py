@@ -147,9 +147,11 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     assert gaps.loc[igap_3_models.BAG, "igap"] == pytest.approx(0.25)
     assert gaps.loc[igap_3_models.NEGATOR, ["igap", "fewer", "kept"]].tolist() == [0, 0.25, 1]
     runs = {(x, 1): measured[x] for x in (igap_3_models.BAG, igap_3_models.NEGATOR)}
-    table = igap_3_models.over_runs(runs, 0.0, 0.01)
+    table = igap_3_models.over_runs({"x": runs}, measured[igap_3_models.NEGATOR], 0.0, 0.01)
+    assert table["fewer"].dropna().tolist() == pytest.approx([-0.125])  # 0 of the sign, -0.25
+    assert "75.0 and 100.0 % right" in igap_3_models.told_runs(table)
     for what, mean in ((igap_3_models.ACCURACY, 0.875), (igap_3_models.GAP, 0.125)):
-        spread = table.loc[(what, 1), ["mean", "SD, runs"]].tolist()
+        spread = table.loc[("x", what, 1), ["mean", "SD, runs"]].tolist()
         assert spread == pytest.approx([mean, 0.25 / 2**0.5])
     beside = igap_3_models.beside_bag({"made": measured}, "en").set_index(["subject", "what"])
     ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]

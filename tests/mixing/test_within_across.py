@@ -448,7 +448,7 @@ def test_scores_stand_beside_hypotheses_alone_and_the_best_baseline() -> None:
     table = mixing_1_nli.beside_alone(pairs, np.arange(40), n_resamples=50, seed=0)
     assert table.query("model == 'other'")["score"].tolist() == [0.5, 0.5, 0.5, 0.0]
     said = mixing_1_nli.told_alone(table, ["other", "third"], "own")
-    assert "across 0.0 (0.0 to 0.0) (cannot be told). Hypotheses alone are not run of: `t" in said
+    assert "across 0.0 to 0.0 (above zero in 0 of 1). Hypotheses alone are not run of: `th" in said
     rows = {"task": "PAWS-X", "model": ["a", "b"], "score less": 0.1, "low less": [0.01, -1]}
     said = mixing_2_paraphrase.told_nothing(pd.DataFrame(rows | {"setting": "within"}))
     assert said.endswith("above zero: a in PAWS-X within.")

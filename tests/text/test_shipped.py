@@ -33,6 +33,7 @@ KINDS = {
 #: Beginnings of the SHA-256 of the archives. That no text to test on is in the pretraining text was
 #: checked of these, by ``data/*/make.py``.
 ARCHIVES = {
+    "flores200/devtest.tar.xz": "d22fb989a91ca3e4a589aa27409b9f8ba3a1185f",
     "flores200/devtest100.tar.xz": "9866c2777c50a8bb679bd4599d56517f66acedfa",
     "new_testament/held_out.tar.xz": "0cc851d1e6614cae0f2aefcc6d352396d4598652",
     "pretraining/common_voice.tar.xz": "8ab37e3e62e12ae655fe40e4bf687887c954cf32",
@@ -157,17 +158,9 @@ def pack(file: Path, files: dict[str, bytes]) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-@pytest.mark.parametrize(
-    ("name", "codes", "says"),
-    [
-        ("wmt24pp", ("en", "fr"), r"the text of fr_FR is not .* restore data/wmt24pp from"),
-        (HELD_OUT, ("en", "fr"), r"text of fr is not .* restore data/new_testament from"),
-    ],
-)
-def test_a_changed_letter_is_noticed_and_a_lost_file(
-    tmp_path, monkeypatch, name: str, codes: tuple, says: str
-) -> None:
-    tags, origin = parallel.tags(name), parallel.ORIGINS[name]
+@pytest.mark.parametrize("name", ["wmt24pp", "flores200-devtest", HELD_OUT])
+def test_a_changed_letter_is_noticed_and_a_lost_file(tmp_path, monkeypatch, name: str) -> None:
+    tags, origin, codes = parallel.tags(name), parallel.ORIGINS[name], ("en", "fr")
     folder = origin.shipped
     if folder.is_dir():
         files = {x.name: x.read_bytes() for x in folder.glob("*.t[xs][tv]")}
@@ -187,6 +180,7 @@ def test_a_changed_letter_is_noticed_and_a_lost_file(
         parallel.load(name, ["de", "en"])
     (last,) = (x for x in few if x.startswith(tags["fr"]))
     pack(archive, few | {last: few[last].replace(b"e", b"a", 1)})
+    says = f"text of {tags['fr']} is not .* restore data/{folder.name} from"
     with pytest.raises(TextError, match=says):
         parallel.load(name, codes)
     archive.write_bytes(archive.read_bytes()[:-400])
@@ -206,6 +200,9 @@ def test_languages_of_shipped_corpora() -> None:
         flores = parallel.load("flores200-100")
     assert (len(flores.languages), len(flores), flores.licence) == (203, 100, "CC BY-SA 4.0")
     assert sum(0x2D30 <= ord(c) <= 0x2D7F for c in flores.sentences["zgh"][0]) > 50
+    devtest = parallel.load("flores200-devtest")
+    assert (devtest.languages, len(devtest), devtest.licence) == (ABX, 1012, "CC BY-SA 4.0")
+    assert all(devtest.sentences[x][:100] == flores.sentences[x] for x in ABX)
     tags = parallel.tags("flores200-100")
     assert list(tags) == sorted(tags)
     assert all(tags[code] == language.flores for code, language in LANGUAGES.items())

@@ -74,6 +74,7 @@ _FLORES = Origin(
     "CC BY-SA 4.0", "FLORES-200 (NLLB Team et al. 2022), github.com/facebookresearch/flores",
     "flores", "devtest", owner="flores200", extra="metadata_devtest.tsv",
 )  # fmt: skip
+_PART, _PARTS = replace(_FLORES, suffix="txt", extra=""), paths.DATA / "flores200"
 _VERSES = Origin(
     "public domain; pt: CC BY 3.0 BR",
     "New Testaments, CrossWire modules via github.com/scrollmapper/bible_databases",
@@ -88,12 +89,11 @@ ORIGINS = {
     "flores200": _FLORES,
     "flores200-dev": replace(_FLORES, suffix="dev", extra="metadata_dev.tsv"),
     "flores200-100": replace(
-        _FLORES, suffix="txt", record="flores200/checksums.tsv", owner="", extra="",
-        shipped=paths.DATA / "flores200" / "devtest100.tar.xz",
+        _PART, record="flores200/checksums.tsv", owner="", shipped=_PARTS / "devtest100.tar.xz"
     ),
+    "flores200-devtest": replace(_PART, shipped=_PARTS / "devtest.tar.xz"),
     "flores200-negation": replace(
-        _FLORES, suffix="txt", record="flores200/negation.tsv", owner="", extra="",
-        shipped=paths.DATA / "flores200" / "negation.tar.xz",
+        _PART, record="flores200/negation.tsv", owner="", shipped=_PARTS / "negation.tar.xz"
     ),
     "new-testament": _VERSES,
     "new-testament-held-out": replace(
@@ -128,8 +128,8 @@ def recorded(name: str) -> dict[str, str]:
         rows = [row[1:] for row in rows if row[0] == origin.owner]
     if name == "flores200-dev":  # the same languages; their text is covered by the archive's hash
         return {row[0]: "" for row in rows}
-    shipped = {language.wmt24pp for language in LANGUAGES.values()}  # of more that there are
-    return {row[0]: row[-1] for row in rows if name != "wmt24pp" or row[0] in shipped}
+    few = {getattr(language, origin.variety) for language in LANGUAGES.values()}  # that are shipped
+    return {x: y for x, *_, y in rows if x in few or name not in ("wmt24pp", "flores200-devtest")}
 
 
 def _load_known(
@@ -139,9 +139,8 @@ def _load_known(
     origin, there, where = ORIGINS[name], [*recorded(name)], name
     if path:
         if origin.shipped:
-            remedy = "give a folder with your own text as the name instead of path="
-            if name == "flores200-100":
-                remedy = 'to read a copy elsewhere, load "flores200"'
+            own = "give a folder with your own text as the name instead of path="
+            remedy = 'to read a copy elsewhere, load "flores200"' if "flores200-" in name else own
             raise ValueError(f"{name} is shipped; {remedy}.")
         found = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
         there, where = [x for x in there if f"{x}.{origin.suffix}" in found], f"{name} in {path}"

@@ -46,17 +46,18 @@ class Muon(torch.optim.Muon):
                 if weights.grad is not None:
                     alike.setdefault(weights.shape, []).append(weights)
             for shape, matrices in alike.items():
-                updates = torch.stack([self._momentum(matrix, group) for matrix in matrices])
+                updates = torch.stack(self._momenta(matrices, group["momentum"]))
                 updates = orthogonal(updates.to(products_in(updates.device))).float()
                 rate = group["lr"] * 0.2 * math.sqrt(max(shape))  # the size of AdamW's updates
-                for weights, update in zip(matrices, updates, strict=True):
-                    weights.mul_(1 - group["lr"] * group["weight_decay"])
-                    weights.sub_(update, alpha=rate)
+                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+                torch._foreach_sub_(matrices, list(updates.unbind()), alpha=rate)
 
-    def _momentum(self, weights: torch.Tensor, group: dict) -> torch.Tensor:
-        """Nesterov's momentum of a matrix, its buffer brought up to date."""
-        state = self.state[weights]
-        if "momentum_buffer" not in state:
-            state["momentum_buffer"] = torch.zeros_like(weights)
-        buffer = state["momentum_buffer"].lerp_(weights.grad, 1 - group["momentum"])
-        return weights.grad.lerp(buffer, group["momentum"])
+    def _momenta(self, matrices: list[torch.Tensor], momentum: float) -> list[torch.Tensor]:
+        """Nesterov's momentum of matrices, their buffers brought up to date."""
+        for weights in matrices:
+            if "momentum_buffer" not in self.state[weights]:
+                self.state[weights]["momentum_buffer"] = torch.zeros_like(weights)
+        buffers = [self.state[weights]["momentum_buffer"] for weights in matrices]
+        gradients = [weights.grad for weights in matrices]
+        torch._foreach_lerp_(buffers, gradients, 1 - momentum)
+        return torch._foreach_lerp(gradients, buffers, momentum)

@@ -109,7 +109,8 @@ class MeanCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The mean; kept is the gradient."""
         gradient, shares = torch.empty_like(logits), []
-        parts = (part.split(MeanCrossEntropy.ROWS) for part in (logits, labels, gradient))
+        rows = MeanCrossEntropy.ROWS if logits.device.type == "cpu" else max(1, len(logits))
+        parts = (part.split(rows) for part in (logits, labels, gradient))
         for block, of_block, gradients in zip(*parts, strict=True):
             softmax, at = block.float().softmax(1), of_block.unsqueeze(1)
             shares.append(softmax.gather(1, at))

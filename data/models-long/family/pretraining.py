@@ -130,9 +130,8 @@ class _Run:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         if self.average is not self.model:
-            pairs = self.average.parameters(), self.model.parameters()
-            for mean, weights in zip(*pairs, strict=True):
-                mean.data.lerp_(weights.data, recipe.averaging(step))
+            pairs = ([x.data for x in of.parameters()] for of in (self.average, self.model))
+            torch._foreach_lerp_(*pairs, recipe.averaging(step))
         self.done.step = step
         return rates[1], norm
 
