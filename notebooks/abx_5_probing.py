@@ -21,7 +21,7 @@ from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions, regressions
 from shared.abx_figures import language_courses
 from shared.abx_tables import at_last, mean_of_runs
-from shared.pair_regressions import LD_AND_MD, Reading, by_model, instead, turned
+from shared.pair_regressions import LD_AND_MD, Reading, instead, turned
 from shared.regressions import Regression, regression
 from shared.shown import framed_handle
 from xlx.experiment.abx_scores import (
@@ -39,6 +39,7 @@ from xlx.plots.panels import number, rows_of
 from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, look, styled
 from xlx.subjects.identity import Name, twin_parts
+from xlx.text.examples import Examples
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
 
@@ -87,6 +88,18 @@ def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str], seed: int) ->
 
 
 # --- what is probed -------------------------------------------------------------------------------
+
+
+class HypothesisAlone(ProbeSetup):
+    """A setup whose pairs have lost their premise: the hypothesis stands in its place, too."""
+
+    def load(self, *asked: str) -> Examples:
+        """A split whose first sentences are its second ones."""
+        return replace(part := super().load(*asked), first=part.second)
+
+    def about(self, *asked: str) -> dict[str, object]:
+        """What names that split, and what is done to it."""
+        return super().about(*asked) | {"first": "second"}
 
 
 def course_of(
@@ -186,8 +199,6 @@ def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
 #: What is regressed in place of accuracy: F1 of entities in NER, where most words are none; else
 #: how far accuracy lies above the commonest label.
 PROBE_MEASURES = {"NER": "f1"}
-#: What `regressed` can take.
-MEASURE_COLUMNS = ("above", "f1", "accuracy")
 
 
 def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES) -> pd.DataFrame:
@@ -200,7 +211,7 @@ def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES)
     chosen = table["accuracy"].copy()
     for task, rows in table.groupby("task"):
         measure = measures.get(task, "above")
-        checks.one_of(measure, MEASURE_COLUMNS, "measure")
+        checks.one_of(measure, ("above", "f1", "accuracy"), "measure")
         chosen[rows.index] = rows[measure]
     return table.assign(**{"accuracy": chosen, "plain accuracy": table["accuracy"]})
 
@@ -324,8 +335,8 @@ def regression_table(
     Errors over languages (HC3) and, of the keys that ``documents`` has, over documents
     (`document_error`), which have nothing to do with each other. Columns ``task``, ``checkpoint``,
     ``model``, ``term``, ``coefficient``, ``low``, ``high`` (Student), ``p_value``, ``Holm`` (for
-    all rows together), ``R2``, ``power`` (to see the printed coefficient of LD), ``lowest`` and
-    ``highest`` without one language.
+    all rows together), ``R2``, ``n``, ``power`` (to see the printed coefficient of LD), ``lowest``
+    and ``highest`` without one language.
     """
     printed = pair_regressions.printed_regressions("probing_monolingual")["value"].astype(float)
     rows = []
@@ -345,7 +356,7 @@ def regression_table(
             row = dict(zip(("task", "checkpoint", "model"), key, strict=True)) | {"term": term}
             row |= {"coefficient": value, "low": value - width, "high": value + width}
             row["p_value"] = 2 * stats.t.sf(abs(value) / error, own["df"])
-            row |= {"R2": fit.regression.r_squared, "of documents": moved[term]}
+            row |= {"R2": fit.regression.r_squared, "n": len(fit.rows), "of documents": moved[term]}
             row["power"] = pair_regressions.power(effect, own["df"])
             rows.append(row | {"lowest": without[term].min(), "highest": without[term].max()})
     table = pd.DataFrame(rows)
@@ -360,8 +371,8 @@ def slopes_of_runs(
 
     ``runs``: recipe → its runs, which differ in the seed of pretraining, also without weights here
     (`history`); all at the last step that each has. A row per recipe, ``term`` and level that the
-    interval of the mean (``value``) is ``over``: "runs" alone, where there are several, and "runs
-    and languages" (`mean_of_runs`, HC3); ``each``: the coefficients. Errors as `regressed`.
+    interval of the mean (``value``) is ``over``: "runs" and "runs and languages" (`mean_of_runs`,
+    HC3), or "languages, one run"; ``each``: the coefficients. Errors as `regressed`.
     """
     rows, columns = [], ["recipe", "step", "term", "each", "over", "value", "low", "high"]
     for recipe, names in runs.items():
@@ -378,10 +389,10 @@ def slopes_of_runs(
             each = [of.params[k] for of in found]
             moved = [of.model.pinv_wexog[k] * x for of, x in zip(found, left, strict=True)]
             shared = np.inner(moved, moved)
-            for over, of in {"runs": 0 * shared, "runs and languages": shared}.items():
-                if len(each) > 1 or of is shared:
-                    ends = mean_of_runs(each, of, found[0].df_resid)
-                    rows.append((recipe, step, term, ", ".join(map(number, each)), over, *ends))
+            levels = {"runs": 0 * shared, "runs and languages": shared}
+            for over, of in (levels if len(each) > 1 else {"languages, one run": shared}).items():
+                ends = mean_of_runs(each, of, found[0].df_resid)
+                rows.append((recipe, step, term, ", ".join(map(number, each)), over, *ends))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -472,11 +483,6 @@ def gains(course: pd.DataFrame, task: str, column: str = "plain accuracy") -> st
     return " ".join(told.format(**row._asdict()) for row in ends[ends["size"] > 1].itertuples())
 
 
-def between(rows: pd.DataFrame, low: str = "first", high: str = "last") -> str:
-    """Two numbers a model: "−2.10 to −1.05 in `mini-xlmr`"."""
-    return by_model(rows, lambda row: f"{number(row[low])} to {number(row[high])}")
-
-
 # --- figures --------------------------------------------------------------------------------------
 
 
@@ -514,6 +520,6 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
     on = lanes(
         rules, item="language", items=[*sizes.index], value="delta", panel="panel", low="",
-        looks={None: look(BLUE, "o")}, names=names.get, shift=0, lane=0.05, width=4,
+        looks={None: look(BLUE, "o")}, names=names.get, shift=0, lane=0.05, width=3.3,
     )  # fmt: skip
     return on.done("score at the lowest LD − at the last checkpoint", "")

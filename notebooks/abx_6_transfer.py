@@ -61,9 +61,9 @@ ENCODER = run_units.MODEL
 
 def pair_accuracies(
     names: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
-    layer: str | int = "mean", whole: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> pd.DataFrame:  # fmt: skip
-    """Accuracy and commonest label of each source, target, task and model over the layers.
+    """Accuracy and commonest label of each source, target, task and model, means over layers.
 
     ``majority``: the share that a constant answer gets in the target, the best of those labels that
     are commonest in a source (one source's would make it better than others for being rarer in
@@ -77,7 +77,6 @@ def pair_accuracies(
         found = cross_lingual(name, setup, asked, entities=task == "NER")
         tables.append(found[found[list(ENDS)].isin(codes[task]).all(axis=1)])
     rows = pd.concat(tables, ignore_index=True)
-    rows = rows if layer == "mean" else rows[rows["layer"] == layer]
     scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
     groups = rows.groupby(["model", "task", "source", "target"], sort=False, as_index=False)
     mean = groups[scores].mean()
@@ -238,20 +237,19 @@ def over_documents_and_runs(
     """A table of `cross_classified` (LD, MD) whose intervals hold documents and runs as levels.
 
     ``left_out``, ``(2, n_rows, n_documents)``: what LD and MD change by without a document of
-    ``sizes``; ``others``, ``(2, n_rows, n_runs - 1)``: what they differ by in other runs. Of either
-    there may be none: then its variance is unknown and left out.
+    ``sizes``; ``others``, ``(2, n_rows, n_runs - 1)``: what they differ by in other runs, of which
+    there may be none: then their variance is unknown and left out.
 
     Three variances add up: of languages (REML), of documents (jackknife), and of the coefficient
     between runs, whose accuracies are those of one of them. t with Satterthwaite's degrees of
     freedom. Beside the columns of ``table``: ``runs``, and the errors ``of documents`` and
-    ``of runs`` (NaN where unknown).
+    ``of runs`` (NaN of one run).
     """
     whole = moved(rows, np.zeros((2, len(rows), 1)))
-    every, known = np.vstack([whole, moved(rows, others)]), left_out.shape[-1] > 0
+    every = np.vstack([whole, moved(rows, others)])
     errors = np.full((3, 2), np.nan)
     errors[0], freedoms = table["error"], np.array([table["df"].iloc[0], len(sizes) - 1, 1])
-    if known:
-        errors[1] = statistics.left_out_error(whole[0], moved(rows, left_out).T, sizes)
+    errors[1] = statistics.left_out_error(whole[0], moved(rows, left_out).T, sizes)
     if len(every) > 1:
         errors[2], freedoms[2] = every.std(axis=0, ddof=1), len(every) - 1
     variances = np.nan_to_num(errors) ** 2
@@ -272,8 +270,8 @@ def table_1(
 ) -> pd.DataFrame:  # fmt: skip
     """`with_levels` of LD and MD by `over_documents_and_runs`.
 
-    ``changes``: model → ``change`` of `pair_changes` of ``corpus``, where it is known; ``runs``:
-    model → its scores in each run.
+    ``changes``: model → ``change`` of `pair_changes` of ``corpus``; ``runs``: model → its scores in
+    each run.
     """
     at = {frozenset(pair): k for k, pair in enumerate(combinations(corpus.languages, 2))}
 
@@ -283,8 +281,7 @@ def table_1(
         own = [of.loc[ends, LD_AND_MD].to_numpy().T for of in scores]
         others = [of - own[0] for of in own[1:]]
         others = np.stack(others, axis=-1) if others else np.zeros((2, len(rows), 0))
-        known = changes.get(model, np.zeros((2, len(at), 0))).astype(float)
-        left_out = known[:, [at[frozenset(pair)] for pair in ends]]
+        left_out = changes[model].astype(float)[:, [at[frozenset(pair)] for pair in ends]]
         sizes = group_sizes(documents(corpus))
         return over_documents_and_runs(rows, table, left_out, sizes, others)
 

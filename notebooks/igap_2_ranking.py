@@ -49,37 +49,6 @@ def label_scores(by_draw: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "target", "score"]).assign(metric=FROZEN_LABELS)
 
 
-def told_draws(by_draw: pd.DataFrame, gold: pd.DataFrame, means: pd.DataFrame) -> str:
-    """How single draws of labels rank, beside the mean over draws."""
-    singles = [
-        igap.ranking_accuracy(
-            own["score"].to_numpy(), -by_draw[own["source"] + " " + own["target"]]
-        )
-        for _, own in gold[gold["source"] != gold["target"]].groupby("source")
-    ]
-    single, row = np.mean(singles, axis=0), means.set_index("metric").loc[FROZEN_LABELS]
-    return (
-        f"**Draws of labels.** The mean of {len(by_draw):,} draws puts "
-        f"{in_points(*row[['accuracy', 'low', 'high']])} % in order. Single draws put "
-        f"{in_points(single.mean(), *np.quantile(single, [0.025, 0.975]))} % in order."
-    )
-
-
-def half_widths(losses: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray) -> pd.DataFrame:
-    """Half widths of the 95 % interval of the mean over targets, by what is resampled.
-
-    ``losses`` of `Transfers.losses`. Columns: single pairs, premises, and premises and seeds.
-    """
-    rows = {}
-    for source in dict.fromkeys(source for source, _ in losses):
-        values = np.mean([x for key, x in losses.items() if key[0] == source], axis=0)
-        mean, single = values.mean(axis=0), np.arange(values.shape[1])
-        ways = {"pairs": (mean, single), "premises": (mean, groups), "and seeds": (values, groups)}
-        ends = {way: igap.crossed_interval(*given) for way, given in ways.items()}
-        rows[source] = {way: (high - low) / 2 for way, (_, low, high) in ends.items()}
-    return pd.DataFrame(rows).T.rename_axis("source")
-
-
 def without_fine_tuning(
     frozen: pd.DataFrame, fine_tuned: pd.DataFrame, **options: int
 ) -> pd.DataFrame:
@@ -103,31 +72,27 @@ def without_fine_tuning(
 
 
 def rank_metrics(
-    golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame],
-    by_draw: Mapping[str, pd.DataFrame] | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
+    gold: ranking.Gold, predicted: pd.DataFrame, by_draw: Mapping[str, pd.DataFrame] | None = None
+) -> pd.DataFrame:
+    """`rank_directions`, against the other sources, and `permuted_languages` of all metrics.
 
-    Beside the metrics the order that the other sources give; sources without a model in the window
-    are left out. ``by_draw``: of metrics that rest on random labels, gaps by draw
-    (`ranking.redrawn`). ValueError where none is left.
+    Beside the metrics the order that the other sources give, whose noise is that of the gold;
+    sources without a model in the window are left out. ``by_draw``: of metrics that rest on random
+    labels, gaps by draw (`ranking.redrawn`). ValueError where none is left.
     """
-    tables = []
-    for (model, name), gold in golds.items():
-        metrics = pd.concat([predicted[model], ranking.other_sources(gold.table)])
-        known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
-        kept = gold.table["source"].isin(known)
-        if not kept.any():
-            raise ValueError(
-                f"{model} has in no source a training error within the tolerance of 0, so that it "
-                "has no IGAP: raise the tolerance, the epochs or the learning rate"
-            )
-        table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
-        again = {m: ranking.redrawn(x, table, len(resamples)) for m, x in (by_draw or {}).items()}
-        ranked = ranking.rank_directions(table, metrics, resamples=resamples, again=again)
-        permuted = permuted_languages(table, metrics).drop(columns="accuracy")
-        tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
-    return pd.concat(tables, ignore_index=True)
+    metrics = pd.concat([predicted, ranking.other_sources(gold.table)])
+    known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
+    kept = gold.table["source"].isin(known).to_numpy()
+    if not kept.any():
+        raise ValueError(
+            "the model has in no source a training error within the tolerance of 0, so that it "
+            "has no IGAP: raise the tolerance, the epochs or the learning rate"
+        )
+    table, noise, others = gold.table[kept], gold.noise[:, kept], ranking.OTHER_SOURCES
+    again = {m: ranking.redrawn(x, table, len(noise)) for m, x in (by_draw or {}).items()}
+    again[others] = gold.noise @ ranking.others(gold.table)[kept].T
+    ranked = ranking.rank_directions(table, metrics, noise=noise, again=again, against=others)
+    return ranked.merge(permuted_languages(table, metrics).drop(columns="accuracy"), on="metric")
 
 
 def permuted_languages(
@@ -184,41 +149,23 @@ def permuted_languages(
     return pd.DataFrame(rows, columns=columns)
 
 
-def order_reliability(gold: ranking.Gold) -> pd.Series:
-    """How good a metric can be, the gold order being known from n examples only: mean over sources.
-
-    ``halves``: the mean accuracy of the order on one half of the examples for that on the other
-    (both noisier than the whole, so a metric that knew the truth would reach more); ``resampled``:
-    that of the gold order for the orders of its resamples (such a metric would reach rather less:
-    noise spreads the gold scores out, which makes them look easy to order).
-    """
-    scores = gold.table["score"].to_numpy()
-    across = gold.table[gold.table["source"] != gold.table["target"]]
-    rows = [
-        (
-            igap.ranking_accuracy(*gold.halves[:, :, rows.index]).mean(),
-            igap.ranking_accuracy(gold.resamples[:, rows.index], scores[rows.index]).mean(),
-        )
-        for _, rows in across.groupby("source", sort=False)
-    ]
-    return pd.Series(np.mean(rows, axis=0), ["halves", "resampled"])
-
-
 def in_short(gaps: pd.DataFrame, means: pd.DataFrame) -> str:
     """The interval of an IGAP, and the best metric beside IGAP and the other sources."""
     source, row = gaps.index[0], gaps.iloc[0]
     ranked = means.set_index("metric")["accuracy"].mul(100).round()
-    best = ranked.drop(["IGAP", "other sources"]).idxmax()
+    best = ranked.drop(["IGAP", ranking.OTHER_SOURCES]).idxmax()
+    task = means.set_index("metric").loc["IGAP", ["corrected", "low", "high"]]
     return (
         f"**In short.** From {source} IGAP is {in_points(*row[['value', 'low', 'high']])} points, "
         f"mean over targets. IGAP of the task puts {ranked['IGAP']:.0f} % of the pairs of targets "
         f"in order, {best} {ranked[best]:.0f}, the order from the other sources "
-        f"{ranked['other sources']:.0f}."
+        f"{ranked[ranking.OTHER_SOURCES]:.0f}. Of the order without noise it would be "
+        f"{in_points(*task)} % for IGAP."
     )
 
 
 def reading(
-    luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
+    luck: pd.DataFrame, means: pd.DataFrame,
     frozen: Mapping[tuple[str, str, int], pd.DataFrame],
 ) -> list[str]:  # fmt: skip
     """One finding per sentence, from the tables of the notebook."""
@@ -229,16 +176,12 @@ def reading(
     said = [
         f"**Luck.** The least gap of {fewest} checkpoints is {drop} points below that of one; "
         f"seeds of a source are up to {in_points(seeds)} apart.",
-        f"**Interval.** With premises and seeds it is {in_points(widths['and seeds'].mean())} "
-        f"points to each side on average, with single pairs {in_points(widths['pairs'].mean())}.",
     ]
-    task, one_order = (means.set_index("metric").loc[x] for x in ("IGAP", "other sources"))
-    more = in_points(task["accuracy"] - one_order["accuracy"])
-    apart = max(task["low"], one_order["low"]) > min(task["high"], one_order["high"])
-    overlap = "" if apart else f" Their intervals overlap, so whether one order is enough {UNTOLD}."
+    apart = means.set_index("metric").loc["IGAP", ["apart", "apart_low", "apart_high"]]
+    doubt = f": whether one order is enough {UNTOLD}" if apart.iloc[1] <= 0 <= apart.iloc[2] else ""
     said.append(
-        "**One order for all sources?** Ranking accuracy of IGAP less that of the other sources is "
-        f"{more} points.{overlap}"
+        "**One order for all sources?** Without the noise of test pairs and seeds, IGAP orders "
+        f"{in_points(*apart)} points more than the other sources do{doubt}."
     )
     for (model, name, layer), table in frozen.items():
         row, most = table.loc[layer], table.loc[table["r"].idxmax()]
@@ -269,26 +212,28 @@ def ranking_dots(
     """Accuracy of direction ranking, one row per metric, at it the sources (Tables 1 and 5).
 
     Both tables have ``metric`` and ``accuracy`` (Equation 6), the first by source. Those of
-    ``means`` are drawn in black below the points, with ``low`` and ``high``, and grey around them
-    ``random_low`` and ``random_high``, the interval with the languages permuted
+    ``means`` are drawn in black below the points, under them ``corrected`` with ``low`` and
+    ``high``, and grey ``random_low`` and ``random_high``, with the languages permuted
     (`permuted_languages`). ``printed`` maps metrics to the mean that the paper prints (hollow).
     """
     metrics = order(table, "metric")
     shown = {"item": "metric", "value": "accuracy", "items": metrics, "scale": 100}
     sources, on = order(table, "source"), None
-    for height, name in zip(np.linspace(-0.35, 0.03, len(sources)), sources, strict=True):
+    for height, name in zip(np.linspace(-0.36, -0.01, len(sources)), sources, strict=True):
         on = lanes(table[table["source"] == name], on=on, shift=height, low="", width=5.2, lane=0.3,
                    looks={None: look(BLUE, f"$\\mathrm{{{name}}}$")}, markersize=7,
-                   markeredgewidth=0.2, labels={None: None if height > -0.35 else "a source"},
+                   markeredgewidth=0.2, labels={None: None if height > -0.36 else "a source"},
                    **shown)  # fmt: skip
-    lanes(means, on=on, shift=0.28, looks={None: look("black", "o")}, capsize=3,
-          labels={None: "mean, with interval"}, **shown)  # fmt: skip
+    lanes(means, on=on, shift=0.22, low="", looks={None: look("black", "o")},
+          labels={None: "mean"}, **shown)  # fmt: skip
+    lanes(means, on=on, shift=0.39, looks={None: look("black", "s", hollow=True)}, capsize=3,
+          labels={None: "mean, noise corrected"}, **shown | {"value": "corrected"})  # fmt: skip
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
-    lanes(printed, on=on, shift=0.28, looks={None: look(VERMILION, "D", hollow=True)},
+    lanes(printed, on=on, shift=0.22, looks={None: look(VERMILION, "D", hollow=True)},
           labels={None: "mean, printed"}, **shown)  # fmt: skip
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
     width = 100 * (means["random_high"] - means["random_low"])
-    axes.barh(means["metric"].map(metrics.index) + 0.28, width, 0.3, 100 * means["random_low"],
+    axes.barh(means["metric"].map(metrics.index) + 0.22, width, 0.14, 100 * means["random_low"],
               color="0.87", zorder=0, label="mean, languages permuted")  # fmt: skip
     return on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")

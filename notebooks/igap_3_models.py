@@ -32,7 +32,7 @@ from xlx.subjects.loading import load
 from xlx.subjects.states import bag_of_subwords
 from xlx.text.parallel import ParallelCorpus
 
-STRINGS = BAG, NEGATOR, LENGTH = "bag of subwords", "commonest sign", "length"
+STRINGS = BAG, NEGATOR = "bag of subwords", "commonest sign"
 #: Inverse penalties of the bag: from one that learns little to one that errs nowhere.
 PENALTIES = np.logspace(-3, 3, 13)
 #: What `text` calls all of the test set, and the set that was learnt, in translation.
@@ -76,13 +76,13 @@ def fine_tuned(
 
 
 def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Transfers], pd.Series]:
-    """Three subjects that know no language, and the sign of each language.
+    """Two subjects that know no language, and the sign of each language.
 
     `BAG`: logistic regression on the subwords (of model ``name``) of the source, a checkpoint a
-    penalty. `LENGTH`: the same on the logarithm of characters. `NEGATOR`: an example is of the
-    second class if it has the sign of its language: the word or subword that goes best with the
-    labels of the training set there, by Youden's index. So it alone has labels in the target; there
-    is none of three classes, nor where the training set has no translations.
+    penalty. `NEGATOR`: an example is of the second class if it has the sign of its language: the
+    word or subword that goes best with the labels of the training set there, by Youden's index. So
+    it alone has labels in the target; there is none of three classes, nor where the training set
+    has no translations.
     """
     labels, asked = task.train[source].labels, task.sets
     texts = {
@@ -92,12 +92,10 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
         for key, part in asked.items()
     }
     bags, words = _bags(texts, name), {key: _words(of) for key, of in texts.items()}
-    sizes = {key: np.log([[1 + len(x)] for x in of]) for key, of in texts.items()}
     fits = [
         LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
         for c in PENALTIES
     ]
-    by_size = LogisticRegression().fit(sizes[f"train {source}"], labels)
     pieces = load(name).tokenizer
     signs, signed = {}, {}
     signed_too = len(task.train[source].classes) == 2 and set(task.train) == set(task.test)
@@ -109,7 +107,6 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
             signed[f"{half} {code}"] = _has(there[f"{half} {code}"], sign)[None]
     answers = {
         BAG: {key: np.array([fit.predict(bags[key]) for fit in fits]) for key in asked},
-        LENGTH: {key: by_size.predict(sizes[key])[None] for key in asked},
         **({NEGATOR: signed} if signed else {}),
     }
     runs = {
@@ -385,20 +382,18 @@ def steady_correlations(
     return drawn[0].assign(told=told_sides(np.array([x[["low", "high"]] for x in drawn]), sure))
 
 
-def told_course(table: pd.DataFrame, gaps: pd.DataFrame) -> str:
-    """What `course_correlations` says of the plan, and the range of IGAP within a recipe."""
-    means = gaps.groupby(["model", "step"], sort=False)["igap"].mean().groupby(level=0, sort=False)
-    ends = means.agg(["max", "min"]).map(in_points)
-    spans = [f"between {row['min']} and {row['max']} in `{name}`" for name, row in ends.iterrows()]
+def told_course(table: pd.DataFrame, alone: pd.DataFrame) -> str:
+    """What `course_correlations` says of the plan; ``alone``: its r by recipe."""
     best = table.drop(index=SCHEDULE)["r"].abs().idxmax()
     row, step, form = table.loc[best], table.loc[SCHEDULE], table.loc["LD"]
     luck = f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < 0.001"
+    each = listed([f"{r:.2f} in `{name}`" for name, r in alone.loc[best].items()])
     return (
         f"**Along pretraining.** Of {', '.join(COURSES)}, {best} goes best with IGAP: r = "
-        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. The "
-        f"training step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}. The "
-        f"plan expected nothing of LD; it has {form['r']:.2f} ({form['low']:.2f} to "
-        f"{form['high']:.2f}){unsure(form)}. IGAP of checkpoints is {listed(spans)}."
+        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. Recipe by "
+        f"recipe it is {each}. The training step has {step['r']:.2f}; with it held {best} has "
+        f"{row['step held']:.2f}. The plan expected nothing of LD; it has {form['r']:.2f} "
+        f"({form['low']:.2f} to {form['high']:.2f}){unsure(form)}."
     )
 
 

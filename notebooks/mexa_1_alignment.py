@@ -97,28 +97,6 @@ def means_table(
     return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys)).fillna("")
 
 
-def controls_told(above: pd.DataFrame, highest: pd.DataFrame) -> list[str]:
-    """How many languages of each model are above its bag; the mean of its highest layers.
-
-    ``above``: as of `above_controls`; ``highest``: as of `highest_scores`, one way to count tokens.
-    """
-    said = []
-    counted = above[above["control"] == "bag"].rename(columns={"beyond intervals": "beyond"})
-    counted = counted.drop_duplicates(["model", "states"])
-    for name, part in counted.groupby("model", sort=False):
-        counts = ", ".join(
-            f"{row.above} {row.states} ({row.beyond} beyond both intervals)"
-            for row in part.itertuples()
-        )
-        said.append(f"**Above its bag**, of {part['of'].iloc[0]}. `{name}`: {counts}.")
-    first = highest.drop_duplicates(["model", "states", "language"])  # pooling
-    for name, part in first.groupby("model", sort=False):
-        of_states = part.groupby("states", sort=False)["mu"].mean()
-        means = ", ".join(f"{mu:.2f} {states}" for states, mu in of_states.items())
-        said.append(f"**Mean of the highest layers.** `{name}`: {means}.")
-    return said
-
-
 # --- every language as the pivot ------------------------------------------------------------------
 
 
@@ -175,15 +153,8 @@ def subset_scores(
     `n_draws` random choices ``drawn``: the mean, ``drawn error``: its standard error, ``below``:
     the share with less than the first n, and half of those with as much.
     """
-    states, n_all = subject.read(corpus).states, len(corpus)
-    others = [code for code in corpus.languages if code != pivot]
-    by_layer = [
-        np.stack([_beaten(states[code][layer], vectors) for code in others])
-        for layer, vectors in enumerate(states[pivot])
-    ]
-    layer = int(np.argmin([beaten.any(axis=2).mean() for beaten in by_layer]))
-    beaten, rng, rows = by_layer[layer], np.random.default_rng(seed), []
-    rivals = beaten.sum(axis=2)
+    (layer, beaten), n_all = _most_hits(subject.read(corpus).states, pivot), len(corpus)
+    rng, rivals, rows = np.random.default_rng(seed), beaten.sum(axis=2), []
     for n in sizes:
         less = min(n, n_all - 1)
         without, fewer = (mexa.spared(u, n_all - 1, less) for u in (rivals, rivals - 1))
@@ -199,6 +170,33 @@ def subset_scores(
     names = ("exact", "error", "first", "drawn", "drawn error", "below")
     of_sizes = (np.array(of) for of in zip(*rows, strict=True))
     return {"layer": np.array([layer])} | dict(zip(names, of_sizes, strict=True))
+
+
+@kept(tolerance=0.02)
+def blocks_and_draws(
+    subject: Subject, corpus: ParallelCorpus, pivot: str, size: int, n_draws: int, seed: int
+) -> dict[str, np.ndarray]:
+    """MEXA of sentences that stand together and of random ones, mean over languages, at that layer.
+
+    ``blocks``, ``(n_blocks,)``: of the first ``size`` sentences, of the next, and so on;
+    ``spread``: the standard deviation of ``n_draws`` random choices of as many.
+    """
+    _, beaten = _most_hits(subject.read(corpus).states, pivot)
+    n, rng = len(corpus), np.random.default_rng(seed)
+    blocks = [np.arange(k, k + size) for k in range(0, n - size + 1, size)]
+    draws = [rng.permutation(n)[:size] for _ in range(n_draws)]
+    mu = np.array([1 - beaten[:, x[:, None], x].any(axis=2).mean() for x in [*blocks, *draws]])
+    return {"blocks": mu[: len(blocks)], "spread": mu[len(blocks) :].std(ddof=1, keepdims=True)}
+
+
+def _most_hits(states: Mapping[str, np.ndarray], pivot: str) -> tuple[int, np.ndarray]:
+    """The layer where most sentences are hits, and `_beaten` of each other language there."""
+    by_layer = [
+        np.stack([_beaten(x[layer], vectors) for code, x in states.items() if code != pivot])
+        for layer, vectors in enumerate(states[pivot])
+    ]
+    layer = int(np.argmin([beaten.any(axis=2).mean() for beaten in by_layer]))
+    return layer, by_layer[layer]
 
 
 def _beaten(vectors: np.ndarray, pivot_vectors: np.ndarray) -> np.ndarray:

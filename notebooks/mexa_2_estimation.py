@@ -102,22 +102,14 @@ def topic_reliability(
     than its square root; below zero, where the halves disagree, nothing was measured. NaN where
     there is nothing to correlate: fewer than two languages, or one score in all of them.
     """
-    table = table[table["language"] != probing.SOURCE]
-    even, odd = (
-        mexa_tables.task_scores(table, layer, centred=centred, accuracy=half).set_index(
-            ["model", "language"]
-        )
+    table, keys = table[table["language"] != probing.SOURCE], ["model", "language"]
+    halves = [
+        mexa_tables.task_scores(table, layer, centred=centred, accuracy=half).set_index(keys)
         for half in ("even", "odd")
-    )
-    reliability = {}
-    for model, rows in even.groupby(level="model", sort=False):
-        halves = np.array([rows["score"], odd.loc[rows.index, "score"]])
-        if np.ptp(halves, axis=1).min() == 0:
-            reliability[str(model)] = float("nan")
-            continue
-        r = float(np.corrcoef(halves)[0, 1])
-        reliability[str(model)] = 2 * r / (1 + r) if r > -1 else float("-inf")
-    return reliability
+    ]
+    halves = halves[0].join(halves[1]["score"].rename("odd")).rename(columns={"score": "even"})
+    r = halves.groupby(level="model", sort=False).apply(lambda of: of["even"].corr(of["odd"]))
+    return (2 * r / (1 + r)).to_dict()
 
 
 # --- what else predicts the task ------------------------------------------------------------------

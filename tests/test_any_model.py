@@ -53,21 +53,20 @@ GRID = {
 }  # fmt: skip
 #: Words of a task, and probes.
 WORDS = {
-    "train": {"POS": 100, "NER": 100}, "validation": {"POS": 50, "NER": 50},
-    "test": {"POS": 100, "NER": 100},
+    "train": {"POS": 100, "NER": 100, "NLI": 24}, "validation": {"POS": 50, "NER": 50, "NLI": 24},
+    "test": {"POS": 100, "NER": 100, "NLI": 24},
 }  # fmt: skip
 PROBES = {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None}
 #: What a notebook calls by the same name and means otherwise.
 OWN = {
     "abx-5": {
-        "public": {"mini-xlm": ["POS"]}, "twins": ["mini-xlm@untrained"],
-        "tasks": {"POS": None, "NER": None}, "sizes": WORDS,
+        "public": {"mini-xlm": ["POS"]}, "twins": {"mini-xlm@untrained": ["POS"]},
+        "tasks": dict.fromkeys(["POS", "NER", "NLI"]), "sizes": WORDS,
         "draw": {"POS": 60, "NER": 60, "NLI": 24}, "probes": PROBES,
     },
     "abx-6": {
         "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
         "probes": PROBES, "learnt": {}, "choice": {"top": 3, "n_permutations": 99},
-        "by_document": ["mini-xlm"],
     },
     "abx-1": {
         "whole_twins": ["mini-xlm"], "sampled": ["mini-xlm"], "twins": ["mini-xlm"], "n_sample": 30,

@@ -330,12 +330,12 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 #: What may grow no more: each number is what there is, and goes down with it. The second is the
 #: gate that it shall reach.
 SIZES = {
-    "lines of xlx": (18_245, 14_000),
+    "lines of xlx": (18_244, 14_000),
     "modules of xlx": (70, 90),
-    "code of xlx, notebooks' modules and data": (27_991, 19_500),
+    "code of xlx, notebooks' modules and data": (27_982, 19_500),
     "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (27_476, 22_000),
+    "lines of tests": (27_463, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

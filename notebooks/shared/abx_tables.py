@@ -120,7 +120,7 @@ def mean_of_runs(
     return value, float(value - width), float(value + width)
 
 
-def over_runs(scores: Sequence[Average]) -> dict[str, float]:
+def mean_score(scores: Sequence[Average]) -> dict[str, float]:
     """The mean of one score of several runs, with its interval over runs and documents.
 
     `mean_of_runs` of single averages on one text; ``value``, ``low``, ``high``.

@@ -6,47 +6,50 @@ layers and pairs of languages with the source.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
-from xlx.experiment.abx_scores import MATCHED, history
-from xlx.experiment.mexa_scores import measure_coverage
-from xlx.experiment.scoring import subject_scores
+from xlx.experiment.abx_scores import MATCHED, history, masks_of
+from xlx.experiment.scoring import Subject, kept
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
+from xlx.measures import abx, registered
 from xlx.plots.primitives import curves
-from xlx.plots.style import styled
-from xlx.subjects.identity import title
+from xlx.plots.style import looks, styled
+from xlx.subjects.identity import Checkpoint, title
 from xlx.subjects.jobs import Recipe, Sparing
 from xlx.text.parallel import ParallelCorpus
 
 #: What is measured of a checkpoint without fine-tuning, and the dull cause of any agreement.
 COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval", "MEXA"), "training step"
-#: Positions of the text on which MEXA is taken, as in its paper.
-HUNDRED = 100
+
+
+def course_states(series: Sequence[str], steps: Sequence[int] = ()) -> list[Checkpoint | str]:
+    """The checkpoints whose weights are here, of ``steps``; none: of all.
+
+    Of a series without any weights here those of ``steps`` on record (`Checkpoint.recorded`).
+    """
+    every = [history(name, recorded=bool(steps)) for name in series]
+    kept = ([x for x in own if not getattr(x, "recorded", None)] or own for own in every)
+    return [x for own in kept for x in own if not steps or getattr(x, "step", 0) in steps]
 
 
 def course_runs(
-    series: Sequence[str], task: TransferTask, source: str, recipe: Recipe, seeds: Sequence[int],
-    sparing: Sparing | None, steps: Sequence[int] = (),
+    states: Sequence[Checkpoint | str], task: TransferTask, source: str, recipe: Recipe,
+    seeds: Sequence[int], sparing: Sparing | None,
 ) -> dict[tuple[str, int], Transfers]:  # fmt: skip
-    """(model, step) → the runs of each checkpoint, learnt as by members.
-
-    Of those ``steps``, also where the weights are not here (`identity.Checkpoint.recorded`); none:
-    of all whose weights are.
-    """
+    """(model, step) → the runs of each checkpoint, learnt as by members."""
     runs = {}
-    for name in series:
-        for state in history(name, recorded=bool(steps)):
-            step, kept = getattr(state, "step", 0), getattr(state, "recorded", None)
-            if step in steps or not steps:
-                model = state if kept else str(getattr(state, "path", state))
-                of = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
-                runs[title(name), step] = of
+    for state in states:
+        model = state if getattr(state, "recorded", None) else str(getattr(state, "path", state))
+        of = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
+        runs[_key(state)] = of
     return runs
+
+
+def _key(state: Checkpoint | str) -> tuple[str, int]:
+    return title(getattr(state, "name", state)), getattr(state, "step", 0)
 
 
 def course(
@@ -71,80 +74,112 @@ def course(
     return pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
 
 
-def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) -> pd.DataFrame:
+def course_measures(
+    states: Sequence[Checkpoint | str], text: ParallelCorpus, source: str
+) -> pd.DataFrame:
     """`COURSES` of the same checkpoints, mean over layers and pairs with the source, as columns.
 
-    MEXA is of `HUNDRED` positions drawn from the text.
-
-    Indexed by ``model`` and ``step``; the last column is the step (`SCHEDULE`).
+    Indexed by ``model`` and ``step``; the last column is the step (`SCHEDULE`). Left out are
+    checkpoints whose weights are not here and of which nothing is stored.
     """
-    states = [state for name in series for state in history(name)]
-    measured = subject_scores(states, text, COURSES[:-1], pooling="mean", max_length=None)
-    table = pd.concat(of.table() for of in measured)
-    table = table[(table["language_1"] == source) | (table["language_2"] == source)]
-    wide = table.groupby(["model", "checkpoint", "task"], sort=False)["score"].mean().unstack()
-    wide.index.names = ["model", "step"]
-    ways = {"poolings": ["mean"], "alternatives": False}
-    few = text.take(min(HUNDRED, len(text)), 1)
-    covered = [measure_coverage(state, few, source, **ways)["mean"] for state in states]
-    wide[COURSES[-1]] = [of.scores.mu.mean() for of in covered]
-    return wide[list(COURSES)].assign(**{SCHEDULE: wide.index.get_level_values("step")})
+    measured = source_scores(states, text, source, COURSES, pooling="mean", max_length=None)
+    columns = {
+        _key(state): [*of["scores"].mean(axis=(1, 2)), _key(state)[1]]
+        for state, of in zip(states, measured, strict=True)
+        if of is not None
+    }
+    return pd.DataFrame(columns, [*COURSES, SCHEDULE]).T.rename_axis(["model", "step"])
+
+
+@kept(tolerance=5e-4)
+def source_scores(
+    subject: Subject, corpus: ParallelCorpus, source: str, measures: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """``scores``, ``(n_measures, n_layers, n_languages)``: of the source with each other language.
+
+    Exact (`abx.exact`), the mean of both directions; ``measures``: names of `measures.registered`,
+    or `MATCHED`.
+    """
+    pairs = [(source, code) for code in corpus.languages if code != source]
+    reading, known = subject.read(corpus), registered()
+    exact = abx.exact(
+        reading.states, pairs=pairs, measures=[known[x] for x in measures if x in known],
+        masks=masks_of(corpus, [MATCHED.removeprefix("MD, ")], subject.encoder),
+        device=reading.device, dtype=reading.dtype,
+    )  # fmt: skip
+    return {"scores": np.stack([exact.scores[x].mean(axis=2) for x in measures])}
 
 
 def within_ranks(table: pd.DataFrame) -> np.ndarray:
-    """Ranks of each column within its model, less their mean: the recipe is held."""
-    models, ranks = table.index.get_level_values("model"), np.zeros(table.shape)
-    for own in (models == model for model in dict.fromkeys(models)):
-        ranks[own] = stats.rankdata(table[own], axis=0) - (own.sum() + 1) / 2
-    return ranks
+    """Ranks of each column within its run, as shares, less their mean: the run is held."""
+    ranks = table.groupby(level="model").rank(pct=True)
+    return (ranks - ranks.groupby(level="model").transform("mean")).to_numpy()
 
 
 def course_correlations(
     gaps: pd.DataFrame, measures: pd.DataFrame, n_resamples: int, seed: int
 ) -> pd.DataFrame:
-    """Rank correlation of IGAP with each measure over checkpoints, the recipe held.
+    """Rank correlation of IGAP with each measure over checkpoints, the run (``model``) held.
 
-    ``r``, ``low``, ``high``: 95 % over the targets, drawn with replacement; ``p``: how often a
-    random order of the checkpoints within each recipe has an r as far from zero; ``step held``: the
-    same correlation with the ranks of the training step taken out of both.
+    ``r``, ``low``, ``high``: 95 %, runs and targets drawn with replacement; ``p``: how often a
+    random order of the checkpoints within each run has an r as far from zero; ``step held``: the
+    same correlation with the ranks of the training step taken out of both; ``runs``: in how
+    many of them r has that sign.
     """
     rng = np.random.default_rng(seed)
     wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
+    wide = wide[wide.index.isin(measures.index)]
     ranked = within_ranks(measures.loc[wide.index])
     draws = rng.integers(wide.shape[1], size=(n_resamples, wide.shape[1]))
     means = np.vstack([wide.mean(axis=1), wide.to_numpy()[:, draws].mean(axis=2).T]).T
     over = within_ranks(pd.DataFrame(means, wide.index))
     r = _correlations(ranked, over)
-    models = wide.index.get_level_values("model")
-    orders = [np.arange(len(wide)) for _ in range(n_resamples)]
-    for model, order in product(dict.fromkeys(models), orders):
-        order[models == model] = rng.permutation(order[models == model])
-    by_luck = _correlations(ranked, over[:, 0][np.array(orders)].T)
+    runs, at = np.unique(wide.index.get_level_values("model"), return_inverse=True)
+    each = _correlations(ranked, over[:, [0] * len(runs)], np.eye(len(runs))[at])
+    times = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), n_resamples)[:, at].T
+    drawn = _correlations(ranked, over[:, 1:], times)
+    orders = np.tile(np.arange(len(wide)), (n_resamples, 1))
+    for run in range(len(runs)):
+        orders[:, at == run] = rng.permuted(orders[:, at == run], axis=1)
+    by_luck = _correlations(ranked, over[:, 0][orders].T)
     schedule = ranked[:, [measures.columns.get_loc(SCHEDULE)]]
     held = [x - schedule @ np.linalg.lstsq(schedule, x)[0] for x in (ranked[:, :-1], over[:, :1])]
-    low, high = np.quantile(r[:, 1:], [0.025, 0.975], axis=1)
+    low, high = np.nanquantile(drawn, [0.025, 0.975], axis=1)
     table = {"r": r[:, 0], "low": low, "high": high}
     table["p"] = (np.abs(by_luck) >= np.abs(r[:, :1]) - 1e-9).mean(axis=1)
     table["step held"] = [*_correlations(*held)[:, 0], np.nan]
+    table["runs"] = [f"{n} of {len(runs)}" for n in (each * r[:, :1] > 0).sum(axis=1)]
     return pd.DataFrame(table, measures.columns)
 
 
-def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column."""
-    sizes = np.outer(np.linalg.norm(first, axis=0), np.linalg.norm(second, axis=0))
-    return np.divide(first.T @ second, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9)
+def _correlations(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray | float = 1.0
+) -> np.ndarray:
+    """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column.
+
+    ``weights``, ``(n, b)``: how often each row counts.
+    """
+    weights = np.broadcast_to(weights, second.shape)
+    own = weights * second
+    sizes = np.sqrt((first**2).T @ weights * (own * second).sum(axis=0))
+    return np.divide(first.T @ own, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9)
 
 
 @styled
-def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
-    """IGAP and two measures over pretraining, a panel each."""
+def course_curves(
+    gaps: pd.DataFrame, measures: pd.DataFrame, recipe_of: Mapping[str, str]
+) -> Figure:
+    """IGAP and two measures over pretraining, a panel each; one line per run."""
+    shown, named = looks(dict.fromkeys(recipe_of.values())), pd.Series(recipe_of)
+    labels = named.mask(named.duplicated(), "_" + named).to_dict()
     means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
     columns = {"IGAP (points; low is good)": 100 * means, "matched MD (share)": measures[MATCHED],
                "retrieval (share)": measures["retrieval"]}  # fmt: skip
     wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
-    rows = wide.melt(["model", "step"], var_name="measure")
+    rows = wide.melt(["model", "step"], var_name="measure").dropna()
     on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,
-                width=2.7, sharey=False, low="", even=True)  # fmt: skip
+                width=2.7, sharey=False, low="", even=True, labels=labels,
+                looks={x: shown[recipe] for x, recipe in recipe_of.items()})  # fmt: skip
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
     return on.done("pretraining step", "")

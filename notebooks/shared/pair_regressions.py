@@ -344,7 +344,7 @@ def coefficients(table: pd.DataFrame) -> Figure:
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
     return on.done(
-        "points of the score (POS: accuracy, NER: F1; %)\nfor 0.01 more of the predictor"
+        "points of the score (NER: F1, else accuracy; %)\nfor 0.01 more of the predictor"
     )
 
 

@@ -56,15 +56,15 @@ def test_depth_holds_where_the_paper_s_curve_is() -> None:
     assert min(of.interval()[0] for of in abx_tables.layer_contrasts(made).values()) > 0
 
 
-def test_over_runs_the_spread_of_runs_counts_and_documents_once() -> None:
+def test_in_a_mean_score_the_spread_of_runs_counts_and_documents_once() -> None:
     rng = np.random.default_rng(0)
     document = rng.normal(0, 0.1, len(SIZES))
     runs = [mean_of(0.7 + shift + document) for shift in (-0.1, 0, 0.1)]
-    found = abx_tables.over_runs(runs)
+    found = abx_tables.mean_score(runs)
     assert found["value"] == pytest.approx(np.mean([float(run.score) for run in runs]))
     assert found["high"] - found["value"] > stats.t.ppf(0.975, 2) * 0.1 / np.sqrt(3) * 0.95
-    same = abx_tables.over_runs([runs[0]] * 3)
-    one = abx_tables.over_runs(runs[:1])
+    same = abx_tables.mean_score([runs[0]] * 3)
+    one = abx_tables.mean_score(runs[:1])
     assert same == pytest.approx(one)
     assert one == pytest.approx(abx_tables.ends(runs[0]))
 

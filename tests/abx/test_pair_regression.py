@@ -103,10 +103,10 @@ def test_documents_and_runs_are_levels_of_table_1() -> None:
     without = rows.assign(LD=rows["LD"] + left_out[0, :, 3], MD=rows["MD"] + left_out[1, :, 3])
     expected = pair_regressions.cross_classified(without, TERMS)["coefficient"]
     assert abx_6_transfer.moved(rows, left_out)[3] == pytest.approx(expected, rel=1e-6)
-    none = np.zeros((2, len(rows), 0))
-    alone = abx_6_transfer.over_documents_and_runs(rows, table, none, np.ones(25), none)
-    assert alone[["of documents", "of runs"]].isna().all(axis=None)
-    assert alone["low"].to_numpy() == pytest.approx(table["low"].to_numpy())
+    one = others[..., :0]
+    alone = abx_6_transfer.over_documents_and_runs(rows, table, left_out, np.ones(25), one)
+    assert alone["of runs"].isna().all()
+    assert list(alone["error"]) == pytest.approx(np.hypot(table["error"], wide["of documents"]))
 
 
 def test_inference_is_regressed_with_levels_of_runs() -> None:

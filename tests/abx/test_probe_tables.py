@@ -66,6 +66,9 @@ def test_setups_and_languages_are_those_asked_for() -> None:
         {"NLI": setups["NLI"]},
     )  # fmt: skip
     assert joined["language"].tolist() == ["en", "nl"]  # German is XNLI's
+    alone = abx_5_probing.HypothesisAlone(**vars(setups["NLI"]))
+    assert alone.load("en", "test").first == setups["NLI"].load("en", "test").second
+    assert alone.about("en", "test") == setups["NLI"].about("en", "test") | {"first": "second"}
 
 
 def test_another_measure_is_not_regressed() -> None:
@@ -78,8 +81,7 @@ def test_untrained_is_a_twin_where_a_series_has_no_step_0(monkeypatch: pytest.Mo
     monkeypatch.setattr(abx_5_probing, "history", lambda name, leave_out=(): series)
     monkeypatch.setattr(abx_5_probing, "before_training", lambda name: f"{name}@untrained")
     states = abx_5_probing.course_of("m", steps=[10000])
-    assert list(states) == [0, 10000, 1500000]
-    assert states[0] == "m@untrained"
+    assert states == {0: "m@untrained", 10000: series[1], 1500000: series[2]}
     assert list(abx_5_probing.course_of("m", checkpoints="ends")) == [0, 1500000]
     assert list(abx_5_probing.course_of("m", checkpoints="last")) == [1500000]
     monkeypatch.setattr(abx_5_probing, "history", lambda name, leave_out=(): [name])
@@ -94,9 +96,8 @@ def test_a_row_of_table_1_has_one_interval_over_languages_and_documents() -> Non
     table = abx_5_probing.regression_table(fits, {key: of_documents})
     row = table.query("task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'")
     robust = fits[key].of("robust").loc["LD"]
-    error = np.hypot(robust["error"], 3.0)
     half = (row["high"] - row["low"]).item() / 2
-    assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * error)
+    assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * np.hypot(robust["error"], 3))
     assert row["coefficient"].item() == pytest.approx(robust["coefficient"])
     assert row["lowest"].item() <= row["coefficient"].item() <= row["highest"].item()
     shown = pair_regressions.beside_printed(table, "probing_monolingual")
@@ -123,16 +124,14 @@ def accuracy(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["model", "task", "source", "target", "layer"])
     rng = np.random.default_rng(5)
     table = table.assign(accuracy=rng.uniform(0.2, 0.6, len(table)))
-    table["majority"] = np.where(table["source"] == "de", 0.1, 0.2) + 0.3 * (
-        table["target"] == "tr"
-    )
-    monkeypatch.setattr(
-        abx_6_transfer,
-        "cross_lingual",
-        lambda name, setup, codes, entities: table.query(
-            "model == @name and task == @setup.task"
-        ).assign(**{"f1": 0.25} if entities else {}),
-    )
+    easier = 0.3 * (table["target"] == "tr")
+    table["majority"] = np.where(table["source"] == "de", 0.1, 0.2) + easier
+
+    def crossed(name: str, setup: object, codes: list, entities: bool) -> pd.DataFrame:
+        own = table.query("model == @name and task == @setup.task")
+        return own.assign(**{"f1": 0.25} if entities else {})
+
+    monkeypatch.setattr(abx_6_transfer, "cross_lingual", crossed)
     return abx_6_transfer.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
 
 
@@ -142,8 +141,8 @@ def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) 
     )
     assert accuracy["above"].tolist() == (accuracy["accuracy"] - accuracy["majority"]).tolist()
     assert accuracy["f1"].isna().eq(accuracy["task"] == "POS").all()
-    inside = accuracy["pairs"] == "in the language"
-    assert inside.eq(accuracy["source"] == accuracy["target"]).all()
+    same = accuracy["source"] == accuracy["target"]
+    assert (accuracy["pairs"] == "in the language").eq(same).all()
 
 
 def test_the_mean_coefficient_of_runs_has_an_interval_over_runs(monkeypatch) -> None:
@@ -159,3 +158,6 @@ def test_the_mean_coefficient_of_runs_has_an_interval_over_runs(monkeypatch) -> 
     rows = table.query("term == 'LD'")[["value", "low", "high"]].to_numpy()
     half = stats.t.ppf(0.975, 1) / 2  # of 1 and 2: s / √2 is a half; no error over languages
     assert rows == pytest.approx(np.array([[1.5, 1.5 - half, 1.5 + half]] * 2))
+    del found[1]
+    alone = abx_5_probing.slopes_of_runs({"one": ["x"]}, None, setup, (), {})
+    assert alone[["recipe", "over"]].to_numpy().tolist() == [["one", "languages, one run"]] * 2

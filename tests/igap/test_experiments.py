@@ -13,7 +13,9 @@ import igap_4_directions
 from shared import courses, igap_tables, ranking
 from shared.claims import UNTOLD, crossed
 from tests.igap.test_transfers import made, made_run, task
+from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask
+from xlx.text import parallel
 from xlx.text.examples import Examples
 
 
@@ -184,7 +186,7 @@ def test_an_order_without_igap_is_refused() -> None:
     gold = ranking.gold_scores({pair: np.eye(2) < 1 for pair in pairs}, n_resamples=2)
     metric = gold.table.assign(metric="IGAP", score=np.nan)
     with pytest.raises(ValueError, match="raise the tolerance"):
-        igap_2_ranking.rank_metrics({("m", ""): gold}, {"m": metric})
+        igap_2_ranking.rank_metrics(gold, metric)
 
 
 def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
@@ -199,9 +201,23 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
     assert table.loc[courses.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
     assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
+    turned = gaps.assign(igap=gaps["igap"].where(gaps["model"] == "a", -gaps["igap"]))
+    other = courses.course_correlations(turned, pd.DataFrame(columns, index), 2000, 1).loc["MD"]
+    assert (other["low"], other["high"]) == pytest.approx((-1, 1))  # runs are drawn, too
     others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
     table = igap_3_models.steady_correlations(gaps, others, pd.DataFrame(columns, index), 50, 1)
     assert table.loc["MD", "told"] == UNTOLD
+
+
+def test_a_checkpoint_is_measured_with_the_source_as_with_all_languages() -> None:
+    text = parallel.load("flores200-100", ["en", "de", "ja"]).drop(range(40, 100))
+    (state,) = courses.course_states(["mini-infoxlm"], [400])
+    row = courses.course_measures([state], text, "en").loc[("mini-infoxlm", 400)]
+    ways = {"pooling": "mean", "max_length": None}
+    (of,) = subject_scores([state], text, courses.COURSES, **ways)
+    table = of.table().query("language_1 == 'en' or language_2 == 'en'")
+    expected = table.groupby("task")["score"].mean()[[*courses.COURSES]]
+    np.testing.assert_allclose(row[[*courses.COURSES]], expected, atol=1e-6)
 
 
 def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:

@@ -11,8 +11,8 @@ from scipy import stats
 
 import igap_2_ranking
 from shared import ranking
-from tests.igap.test_transferability import about, wrong
-from xlx.measures import igap, statistics
+from tests.igap.test_transferability import wrong
+from xlx.measures import igap
 
 
 def literal_equation_6(gold: list[str], predicted: list[str]) -> float:
@@ -104,53 +104,68 @@ def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.concat([blind.sample(frac=1, random_state=seed), known, extra])
 
 
-def test_gold_scores_are_the_accuracies_on_each_sample_of_examples_and_models() -> None:
-    wrongs = answers()
-    gold = ranking.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
-    rng = np.random.default_rng(3)
-    counts, halves = statistics.resample_counts(60, 7, rng), igap.random_halves(60, 5, rng)
-    models = {x: statistics.resample_counts(2 + (x == "fi"), 7, rng) for x in LANGUAGES}
-    for column, ((source, target), array) in enumerate(wrongs.items()):
-        row = gold.table.iloc[column]
-        assert (row["source"], row["target"]) == (source, target)
-        assert row["score"] == pytest.approx(1 - array.mean())
-        for r, drawn in enumerate(counts.astype(int)):
-            resample = np.repeat(array, drawn, axis=1)
-            resample = np.repeat(resample, models[source][r].astype(int), axis=0)
-            assert gold.resamples[r, column] == pytest.approx(1 - resample.mean())
-        for r, half in enumerate(halves == 1):
-            assert half.sum() == 30
-            for side, chosen in enumerate((half, ~half)):
-                expected = 1 - array[:, chosen].mean()
-                assert gold.halves[side, r, column] == pytest.approx(expected)
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_the_noise_of_gold_scores_is_that_of_premises_and_models(n_models: int) -> None:
+    rng, groups = np.random.default_rng(1), np.arange(60) // 3
+    easy = rng.random((1, 20)).repeat(3, axis=1)
+    wrongs = {
+        ("en", target): rng.random((n_models, 60)) < easy * (0.6 + rng.random((n_models, 1)))
+        for target in ("fi", "tr")
+    }
+    gold = ranking.gold_scores(wrongs, groups, n_resamples=20_000)
+    assert gold.table["score"].iloc[0] == 1 - wrongs["en", "fi"].mean()
+    apart = wrongs["en", "tr"].astype(float) - wrongs["en", "fi"]
+    premises = apart.reshape(n_models, 20, 3).mean(axis=2)
+    expected = premises.mean(axis=0).var(ddof=1) / 20
+    if n_models > 1:
+        means = premises.mean(axis=1, keepdims=True)
+        left = premises - means - premises.mean(axis=0) + premises.mean()
+        mixed = (left**2).sum() / 19 / (n_models - 1)
+        assert means.var(ddof=1) > mixed / 20
+        expected += (means.var(ddof=1) - mixed / 20) / n_models
+    else:
+        width = np.ptp(igap.crossed_interval(apart, groups)[1:]) / 2
+        assert width == pytest.approx(stats.t.ppf(0.975, 19) * np.sqrt(expected))
+    found = gold.noise[:, 0] - gold.noise[:, 1]
+    assert found.mean() == pytest.approx(0, abs=0.003)
+    assert found.std() == pytest.approx(np.sqrt(expected), rel=0.03)
 
 
 def test_directions_are_ranked_source_by_source() -> None:
     gold = ranking.gold_scores(answers(), n_resamples=30)
     predictors = predictions(gold.table)
-    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = ranking.rank_directions(gold.table, predictors, noise=gold.noise, against="truth")
     assert table["metric"].unique().tolist() == ["noise", "truth"]
-    numbers = ["accuracy", "low", "high"]
+    across = gold.table[gold.table["source"] != gold.table["target"]]
+    means, moved = across.groupby("source")["score"].transform("mean"), gold.noise[:, across.index]
+    for source in LANGUAGES:
+        own = (across["source"] == source).to_numpy()
+        moved[:, own] -= moved[:, own].mean(axis=1, keepdims=True)
+    share = 1 - (moved**2).sum(axis=1).mean() / ((across["score"] - means) ** 2).sum()
+    assert ranking.reliability(gold.table, gold.noise) == pytest.approx(share)
     for metric, own in table.groupby("metric"):
-        own = own.set_index("source")[numbers]
+        own = own.set_index("source")
         assert own.index.tolist() == [*LANGUAGES, "mean"]
         scores = predictors[predictors["metric"] == metric].set_index(["source", "target"])
-        accuracies, resampled = [], []
-        for source in LANGUAGES:
-            rows = gold.table[(gold.table["source"] == source) & (gold.table["target"] != source)]
+        drawn = []
+        for source, rows in across.groupby("source"):
             predicted = scores.loc[[(source, t) for t in rows["target"]], "score"].to_numpy()
-            accuracies.append(igap.ranking_accuracy(rows["score"].to_numpy(), predicted))
-            resampled.append(
-                [igap.ranking_accuracy(g[rows.index], predicted) for g in gold.resamples]
-            )
-            ends = np.clip(about(accuracies[-1], resampled[-1]), 0, 1)
-            assert own.loc[source].tolist() == pytest.approx([accuracies[-1], *ends])
-        mean = np.mean(accuracies)
-        ends = np.clip(about(mean, np.mean(resampled, axis=0)), 0, 1)
-        assert own.loc["mean"].tolist() == pytest.approx([mean, *ends])
-    assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()
+            shrunk = np.sqrt(share) * rows["score"].to_numpy() + gold.noise[:, rows.index]
+            both = [rows["score"].to_numpy(), *shrunk]
+            drawn.append([igap.ranking_accuracy(one, predicted) for one in both])
+        for name, (plain, *each) in zip(own.index, [*drawn, np.mean(drawn, axis=0)], strict=True):
+            first, *others = np.sin(np.pi * (np.array([plain, *each]) - 0.5)) / share**0.5
+            others = [first + other - np.mean(others) for other in others]
+            best, *others = 0.5 + np.arcsin(np.clip([first, *others], -1, 1)) / np.pi
+            expected = [plain, best, *np.quantile(others, [0.025, 0.975])]
+            row = own.loc[name, ["accuracy", "corrected", "low", "high"]]
+            assert row.tolist() == pytest.approx(expected)
+    assert (table.loc[table["metric"] == "truth", ["accuracy", "corrected"]] == 1).all(axis=None)
+    mean = table[table["source"] == "mean"].set_index("metric")
+    assert (mean["apart"] == mean["corrected"] - 1).all()
+    assert (mean.loc["truth", ["apart_low", "apart_high"]] == 0).all()
     without = ranking.rank_directions(gold.table, predictors)
-    assert without[["low", "high"]].isna().all(axis=None)
+    assert without.columns.tolist() == ["metric", "source", "accuracy"]
     pd.testing.assert_series_equal(without["accuracy"], table["accuracy"])
 
 
@@ -205,8 +220,8 @@ def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
     predictors = gold.table.assign(
         metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
     )
-    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
-    table = table.set_index("source")[["accuracy", "low", "high"]]
+    table = ranking.rank_directions(gold.table, predictors, noise=gold.noise)
+    table = table.set_index("source")[["accuracy", "corrected", "low", "high"]]
     assert table.loc[["sw", "mean"]].isna().all(axis=None)
     assert table.loc[["en", "fi", "tr"]].notna().all(axis=None)
     kept = gold.table[gold.table["source"] != "sw"]
@@ -242,46 +257,18 @@ def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **op
         ),
         (lambda: rank(GOLD.table.head(0)), "gold has no rows"),
         (lambda: rank(predictors=NOISE.head(0)), "there are no predictors"),
-        (lambda: rank(resamples=GOLD.resamples[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
+        (lambda: rank(noise=GOLD.noise[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
         (lambda: ranking.gold_scores({}), "no transfer directions"),
         (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
         (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
         (lambda: ranking.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
+        (lambda: ranking.gold_scores(answers(), np.zeros(60)), "60 places in 1 groups"),
+        (lambda: ranking.gold_scores(answers(), np.arange(9)), "9 places in 9 groups"),
     ],
 )
 def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         call()
-
-
-def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=20, n_splits=20)
-    halves, resampled = [], []
-    for source in LANGUAGES:
-        ends = gold.table["source"], gold.table["target"]
-        rows = gold.table.index[(ends[0] == source) & (ends[1] != source)]
-        pairs = zip(*gold.halves, strict=True)
-        halves.append([igap.ranking_accuracy(a[rows], b[rows]) for a, b in pairs])
-        whole = gold.table["score"].to_numpy()[rows]
-        resampled.append([igap.ranking_accuracy(whole, g[rows]) for g in gold.resamples])
-    found = igap_2_ranking.order_reliability(gold)
-    assert found.to_dict() == pytest.approx(
-        {"halves": np.mean(halves), "resampled": np.mean(resampled)}
-    )
-
-
-def test_what_knows_the_truth_lies_between_the_two_reliabilities() -> None:
-    truth = np.linspace(0.35, 0.45, 8)
-    reached, halves, resampled = [], [], []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        wrongs = {("en", f"l{i}"): rng.random((1, 300)) < rate for i, rate in enumerate(truth)}
-        gold = ranking.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
-        reached.append(igap.ranking_accuracy(gold.table["score"], -truth))
-        row = igap_2_ranking.order_reliability(gold)
-        halves.append(row["halves"])
-        resampled.append(row["resampled"])
-    assert np.mean(halves) < np.mean(reached) - 0.02 < np.mean(resampled) - 0.02
 
 
 def test_other_sources_are_averaged_without_the_direction_and_the_target() -> None:
@@ -295,26 +282,41 @@ def test_other_sources_are_averaged_without_the_direction_and_the_target() -> No
     assert (means["en", "ja"], means["de", "en"]) == (0.3, 0.2)
 
 
-@pytest.mark.parametrize("spread", [0.3, 0.6])
-def test_an_interval_with_the_draws_of_labels_covers_and_one_without_does_not(
-    spread: float,
+def planted(quality: float, spread: float, seed: int) -> list[float]:
+    """A metric that knows the order by ``quality``: its true accuracy, as found, and intervals.
+
+    ``spread``: of its scores, which then are means of 20 draws of labels.
+    """
+    rng, shape = np.random.default_rng(seed), (3, 14)
+    ease = np.sqrt(0.8) * rng.normal(size=14) + np.sqrt(0.2) * rng.normal(size=shape)
+    metric = quality * ease + np.sqrt(1 - quality**2) * rng.normal(size=shape)
+    premises = np.sqrt(0.4) * rng.normal(size=100).repeat(3) + np.sqrt(0.2) * rng.normal(size=300)
+    own = np.sqrt(0.4) * rng.normal(size=(*shape, 3, 300))
+    answers = premises + own + 0.05 * ease[..., None, None] < -0.3
+    wrongs = {(f"s{i}", f"t{j}"): answers[i, j] for i, j in np.ndindex(shape)}
+    gold = ranking.gold_scores(wrongs, np.arange(100).repeat(3), n_resamples=200)
+    draws = metric.ravel() + spread * rng.normal(size=(20, metric.size))
+    by_draw = pd.DataFrame(-draws, columns=[" ".join(key) for key in wrongs])
+    scored = igap_2_ranking.label_scores(by_draw)
+    again = {igap_2_ranking.FROZEN_LABELS: ranking.redrawn(by_draw, gold.table, 200)}
+    found = ranking.rank_directions(gold.table, scored, noise=gold.noise, again=again).iloc[-1]
+    moved = (gold.table["score"].to_numpy() + gold.noise).reshape(-1, *shape)
+    plain = igap.ranking_accuracy(moved, draws.mean(axis=0).reshape(shape)).mean(axis=-1)
+    plain = igap.centred_interval(found["accuracy"], plain)
+    aim = igap.ranking_accuracy(ease, metric).mean()
+    return [aim, *found[["accuracy", "corrected", "low", "high"]], *plain]
+
+
+@pytest.mark.parametrize(
+    ("quality", "spread", "held_before", "bias"),
+    [(1, 0, 0, 0.08), (0.9, 0, 0.4, 0.06), (0.9, 2, 0.2, 0.06), (0, 0, 1, 0.05)],
+)
+def test_the_corrected_interval_has_the_accuracy_for_the_true_order(
+    quality: float, spread: float, held_before: float, bias: float
 ) -> None:
-    rng, inside = np.random.default_rng(0), []
-    codes = [f"l{i}" for i in range(14)]
-    rows = [(source, code) for source in codes[:3] for code in codes if code != source]
-    for _ in range(100):
-        score, noise = rng.normal(size=(2, len(rows)))
-        gold = pd.DataFrame(rows, columns=["source", "target"]).assign(score=score)
-        gaps = noise - score
-        moved = gaps + spread * rng.normal(size=(20, len(rows)))
-        by_draw = pd.DataFrame(moved, columns=[" ".join(row) for row in rows])
-        true = gold.assign(metric="random labels, frozen", score=-gaps)
-        aim = ranking.rank_directions(gold, true)["accuracy"].iloc[-1]
-        drawn = igap_2_ranking.label_scores(by_draw)
-        fixed, again = np.tile(score, (200, 1)), ranking.redrawn(by_draw, gold, 200)
-        for more in (None, {igap_2_ranking.FROZEN_LABELS: again}):
-            found = ranking.rank_directions(gold, drawn, resamples=fixed, again=more).iloc[-1]
-            inside.append(found["low"] - 1e-9 <= aim <= found["high"] + 1e-9)
-    without, covered = np.reshape(inside, (-1, 2)).mean(axis=0)
-    assert without < 0.35
-    assert covered >= 0.85, covered
+    worlds = [planted(quality, spread, seed) for seed in range(40)]
+    aim, accuracy, corrected, low, high, plain_low, plain_high = np.transpose(worlds)
+    assert ((plain_low <= aim) & (aim <= plain_high)).mean() <= held_before
+    assert ((low <= aim) & (aim <= high)).mean() >= 0.9
+    assert abs((corrected - aim).mean()) < bias
+    assert (aim - accuracy).mean() > bias or not quality

@@ -60,6 +60,20 @@ def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None
     assert mexa.spared(counted["either"], 7, n).mean(axis=-1) == pytest.approx(expected)
 
 
+def test_blocks_are_scored_as_texts_of_their_own() -> None:
+    text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(13, 100))
+    name, ways = "mini-llama", {"pooling": "weighted_mean"}
+    (of,) = mexa_1_alignment.blocks_and_draws([name], text, "en", 4, 300, 1, **ways)
+    parts = [text.drop({*range(13)} - {*range(k, k + 4)}) for k in (0, 4, 8)]
+    every = [
+        mexa_scores.measure_coverage(name, x, "en", poolings=[*ways.values()])["weighted_mean"]
+        for x in (text, *parts)
+    ]
+    whole, *blocks = (x.scores.mu.mean(axis=-1) for x in every)
+    np.testing.assert_allclose(of["blocks"], [x[whole.argmax()] for x in blocks])
+    assert 0 < of["spread"][0] < 0.5
+
+
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
     text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
     name, options = "mini-llama", {"pooling": "weighted_mean"}

@@ -93,7 +93,7 @@ DRAWN = {
     ),
     "ranking_dots": lambda: igap_2_ranking.ranking_dots(
         rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
-        made("accuracy", metric=("IGAP", "LD")).assign(random_low=0.3, random_high=0.7),
+        made("corrected", "accuracy", "random_low", "random_high", metric=("IGAP", "LD")),
         printed={"IGAP": 0.8},
     ),
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),
