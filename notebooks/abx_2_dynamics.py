@@ -5,7 +5,6 @@ difference of named checkpoints or layers: the highest of several noisy scores i
 by choice alone. Of a recipe with several runs the interval is over runs and documents.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
-from shared.abx_tables import DRAWN, scored_series, with_models
+from shared.abx_tables import DRAWN, mean_of_runs, with_models
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average
@@ -99,62 +98,63 @@ def own_neighbours(
     return with_models(names, tables)
 
 
-def scored_steps(
-    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, **options: object
-) -> pd.DataFrame:
-    """Which steps of a recipe's runs have scores; ``runs`` as of `abx_tables.run_ends`.
+def early_step(steps: Sequence[int]) -> int:
+    """The step after 0 that is nearest to `EARLY` of the last, on a log scale."""
+    due = np.log(EARLY * max(steps[-1], 1))
+    return min((x for x in steps if x or len(steps) == 1), key=lambda x: abs(np.log(x or 1) - due))
 
-    One row per recipe: how many ``runs``, the steps ``shared`` by all, the ``first`` step after 0
-    that any of them has, and how many ``have`` it. Of others neither weights nor scores are kept.
+
+def changes(steps: Sequence[int]) -> dict[str, tuple[str, int, int]]:
+    """What the paper says of training, as far as it is of two checkpoints: claim → task, its steps.
+
+    ``steps``: in order; "from the first trained": without step 0; "early": to `early_step`.
     """
-    rows = []
-    for recipe, others in runs.items():
-        with warnings.catch_warnings(action="ignore"):  # of what is left out, as is told here
-            found = scored_series([recipe, *others], corpus, **options)
-        steps = [{of.step for of in course} for course in found]
-        shared = " and ".join(f"{step:,}" for step in sorted(set.intersection(*steps)))
-        first = min(set.union(*steps) - {0}, default=0)
-        rows.append((recipe, len(steps), shared, first, sum(first in of for of in steps)))
-    return pd.DataFrame(rows, columns=["model", "runs", "shared", "first", "have"])
-
-
-def early_checkpoint(trained: Sequence[CheckpointScores]) -> CheckpointScores:
-    """The checkpoint whose step is nearest to `EARLY` of the last, on a log scale."""
-    due = np.log(EARLY * max(trained[-1].step, 1))
-    return min(trained, key=lambda of: abs(np.log(max(of.step, 1)) - due))
+    trained = [step for step in steps if step > 0] or list(steps)
+    early, last = early_step(steps), steps[-1]
+    starts = {"from step 0": 0} if steps[0] == 0 else {}
+    starts |= {"from the first trained": trained[0]}
+    asked = {f"LD early, {x}": ("LD", at, early) for x, at in starts.items() if at < early}
+    if early != last:
+        asked[LATER] = "LD", early, last
+    for task in DRAWN:
+        asked |= {f"{task} {x} to the last": (task, at, last) for x, at in starts.items()}
+    return asked
 
 
 def course_contrasts(
     course: Sequence[CheckpointScores], embedding_layer: bool = True
 ) -> dict[str, Average]:
-    """What the paper says of training, as far as it is of two named checkpoints.
-
-    ``course``: in the order of training; "from the first trained": without step 0; "early": to the
-    checkpoint nearest to `EARLY` of the steps (`early_checkpoint`).
-    """
-    trained = [of for of in course if of.step > 0] or list(course)
-    early = early_checkpoint(trained)
-
-    def change(task: str, start: CheckpointScores, end: CheckpointScores) -> Average:
-        pair = (average(of, task, embedding_layer=embedding_layer) for of in (end, start))
-        return next(pair) - next(pair)
-
-    starts, rows = {"from the first trained": trained[0]}, {}
-    for task in DRAWN:
-        means = [average(of, task, embedding_layer=embedding_layer) for of in course]
-        lowest = min(means, key=lambda score: float(score.score))
+    """`changes` of one run, ``course`` in the order of training, and each score at its lowest."""
+    steps, rows = [of.step for of in course], {}
+    means = {
+        task: {of.step: average(of, task, embedding_layer=embedding_layer) for of in course}
+        for task in DRAWN
+    }
+    for task, at in means.items():
+        lowest = min(at.values(), key=lambda score: float(score.score))
         rows[f"{task} above 0.5 at its lowest"] = replace(lowest, score=lowest.score - CHANCE)
-    if course[0].step == 0:
-        starts = {"from step 0": course[0]} | starts
-    for label, start in starts.items():
-        if start.step < early.step:
-            rows[f"LD early, {label}"] = change("LD", start, early)
-    if early is not course[-1]:
-        rows[LATER] = change("LD", early, course[-1])
-    for task in DRAWN:
-        for label, start in starts.items():
-            rows[f"{task} {label} to the last"] = change(task, start, course[-1])
-    return rows
+    asked = changes(steps).items()
+    return rows | {
+        claim: means[task][end] - means[task][start] for claim, (task, start, end) in asked
+    }
+
+
+def run_changes(scores: pd.DataFrame) -> pd.DataFrame:
+    """`changes` over the runs of recipes; ``scores`` as of `courses.run_scores`.
+
+    One row per ``model`` and ``claim``: over how many ``runs``, and their mean (``value``) with its
+    interval over runs and languages (`mean_of_runs`).
+    """
+    rows = []
+    for model, of in scores.groupby("model", sort=False):
+        wide = of.pivot(index="language", columns=["task", "checkpoint", "run"], values="score")
+        wide = wide.sort_index(axis=1)
+        for claim, (task, start, end) in changes(sorted(of["checkpoint"].unique())).items():
+            change = (wide[task, end] - wide[task, start]).dropna(axis=1)
+            covariance = np.atleast_2d(np.cov(change.T)) / len(change)
+            mean = mean_of_runs(change.mean(), covariance, len(change) - 1)
+            rows.append((model, claim, change.shape[1], *mean))
+    return pd.DataFrame(rows, columns=["model", "claim", "runs", "value", "low", "high"])
 
 
 def end_contrasts(

@@ -33,7 +33,8 @@ def with_turns(scores: pd.DataFrame) -> pd.DataFrame:
     several = scores.groupby("model")["checkpoint"].transform("nunique") > 1
     trained = scores[(scores["checkpoint"] > 0) | ~several]
     cost = trained["score"].where(trained["task"] == "LD", -trained["score"])
-    turns = cost.groupby([trained[key] for key in ("model", "task", "language")]).idxmin()
+    keys = [key for key in ("model", "run", "task", "language") if key in scores]
+    turns = cost.groupby([trained[key] for key in keys]).idxmin()
     return scores.assign(turn=scores.index.isin(turns))
 
 

@@ -354,17 +354,6 @@ def _right(of: Transfers, source: str, seeds: set[int]) -> np.ndarray:
     return 1 - np.array([[of.wrong(x, "test", c, -1) for c in codes] for x in runs]).mean(axis=1)
 
 
-def told_sizes(table: pd.DataFrame) -> str:
-    """What `by_size` says of the most examples, a sentence a subject."""
-    most = table.index.get_level_values("learnt").max()
-    own = table.xs(most, level="learnt")
-    said = [
-        f"`{name}` has {row[ACCURACY]}, a change of {row['more']}. Its IGAP is {row[GAP]}."
-        for name, row in own.iterrows()
-    ]
-    return f"**More verses**, {most:,} (seeds: {own['seeds'].min()}; % right). " + " ".join(said)
-
-
 # --- along pretraining ----------------------------------------------------------------------------
 
 
@@ -509,7 +498,7 @@ def told_tense(
         row = at.loc[(task, subject, text, what)]
         return in_points(*row[["value", "low", "high"]]) + unsure(row) * (what == AHEAD)
 
-    text = [
+    return [
         f"**Tense.** `{best}` answers {said(name, best, TARGETS, SHARE)} % of translations right: "
         f"{said(name, best, TARGETS)} points more than the bag.",
         f"In {source} its difference to the bag is {said(name, best, source)}; in {other} that of "
@@ -520,9 +509,6 @@ def told_tense(
         f"The trees of translations agree with the label in {in_points(agree.min())} "
         f"({agree.idxmin()}) to {in_points(agree.max())} % ({agree.idxmax()}).",
     ]
-    for code in {"zh"} & {*accuracy["language"]}:
-        text.append(f"`{best}` has {told(accuracy, best, language=code)} in {code}, without tense.")
-    return text
 
 
 # --- figures --------------------------------------------------------------------------------------

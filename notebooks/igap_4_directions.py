@@ -136,28 +136,6 @@ def agreements(
     return pd.concat(tables, names=["of", "what"])
 
 
-def told_sources(counted: Mapping[str, Mapping], agreed: pd.DataFrame) -> str:
-    """Which source is best by IGAP, which worst by the transfer gap; what agrees with the paper.
-
-    ``counted``: `extreme_sources` by measure; ``agreed``: `agreements`.
-    """
-    best = counted["igap"]["best source (of how many targets)"].partition(",")[0]
-    worst = counted["transfer_gap"]["worst source"].partition(",")[0]
-    first, last = (of.replace(" ", " in ") + " targets" for of in (best, worst))
-    rows = [agreed.loc[key] for key in (
-        ("transfer gap, printed", "all directions"), ("transfer gap, printed", "direction alone"),
-        ("transfer gap, another run", "direction alone"), ("IGAP, another run", "direction alone"),
-    )]  # fmt: skip
-    every, rest, again, lost = (f"{x['r']:.2f} ({x['low']:.2f} to {x['high']:.2f})" for x in rows)
-    return (
-        f"Of all sources, one run each, the best by IGAP is {first}, and the worst by the "
-        f"transfer gap {last}. Transfer gaps go with the printed ones at r {every}. Without the "
-        f"means of source and target r is {rest}, and with another run of ours {again}: "
-        "what is left of a single direction cannot be told from noise here. Of IGAP another run "
-        f"has it at r {lost}."
-    )
-
-
 def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """Each pair of sources, the first less the second, in every target that both have.
 

@@ -373,22 +373,6 @@ def kinds_of_results() -> int:
     )
 
 
-def many_parameters(most: int = 8) -> list[str]:
-    """Public functions of faces with more parameters than that."""
-    found = []
-    for face in sorted(PACKAGE.glob("*/__init__.py")):
-        for module, name in source(face).imported.values():
-            unit = resolved(module, name)
-            if isinstance(unit, tuple) and isinstance(
-                source(unit[0]).units[unit[1]], ast.FunctionDef
-            ):
-                arguments = source(unit[0]).units[unit[1]].args
-                n = len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs)
-                if n > most:
-                    found.append(f"{named(unit[0])}.{unit[1]} {n}")
-    return found
-
-
 def sizes() -> dict[str, int]:
     """The numbers that have gates: name → what it is now."""
     one, whole = reached_by_one()

@@ -37,7 +37,7 @@ SMALL = {
     "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,
     "xnli_size": 12, "few": None, "n_untrained": {},
     "untaught": {"mini-xlm": 20}, "neighbours_of": {"mini-xlm": 20},
-    "runs": {}, "public": ["mini-xlm"],  # here without weights: a member in its place
+    "runs": {}, "pretraining_runs": {}, "public": ["mini-xlm"],  # here without weights
 }  # fmt: skip
 #: Fine-tuning of next to nothing.
 FINETUNING = {

@@ -346,10 +346,6 @@ def test_a_public_name_stands_in_one_module() -> None:
     assert twice <= TWICE
 
 
-def test_what_a_face_shows_has_few_parameters() -> None:
-    assert counts.many_parameters() == []
-
-
 def test_modules_functions_and_cells_are_short() -> None:
     assert [counts.named(path) for path in counts.modules() if counts.lines(path) > 800] == []
     functions = [found for path in counts.modules() for found in counts.functions(path)]

@@ -221,13 +221,13 @@ class Declared:
             found = stand_in(load, about, options)
             if found is None:
                 raise
-            self._lacks(error)
+            self.lacks(error)
             return found
 
     def _add(self, job: Job, weights: bool) -> None:
         """Note a run, a model that is not here, and whether the last weights are kept."""
         if said := self._away(job.model):
-            self._lacks(said)
+            self.lacks(said)
         if weights:
             self._known.add(("weights", *_learnt(job)))
         sparing, recipe, (n, _) = job.sparing, job.recipe, self._inputs(job, job.train)
@@ -272,7 +272,8 @@ class Declared:
         self._known.add(key)
         return new
 
-    def _lacks(self, said: object) -> None:
+    def lacks(self, said: object) -> None:
+        """Note what is missing, once."""
         sentence = profiles.first_line(said).replace("../", "")
         if sentence not in self.missing:
             self.missing.append(sentence)
@@ -556,7 +557,7 @@ def main(argv: list[str] | None = None) -> int:
                     print(states.to_string(float_format="{:,.2f}".format))
                     print("sentences: millions; states, disk: GB; probe hours: by a probe here")
                     for said in filter(None, map(model_missing, values.get("models", ()))):
-                        found._lacks(said)
+                        found.lacks(said)
                 else:
                     found.read(stem, values)
         if found.runs:

@@ -4,15 +4,17 @@ Gaps are IGAP at one training error (`Transfers.losses`), shares in [0, 1]; meas
 layers and pairs of languages with the source.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xlx.experiment.abx_scores import MATCHED, history, masks_of
-from xlx.experiment.scoring import Subject, kept
+from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import abx, registered
 from xlx.plots.primitives import curves
@@ -108,6 +110,37 @@ def source_scores(
         device=reading.device, dtype=reading.dtype,
     )  # fmt: skip
     return {"scores": np.stack([exact.scores[x].mean(axis=2) for x in measures])}
+
+
+def run_scores(
+    runs: Mapping[str, Sequence[str]], text: ParallelCorpus, source: str, steps: Sequence[int]
+) -> pd.DataFrame:
+    """LD, MD and matched MD with the source along the runs of recipes, mean over layers.
+
+    ``runs``: recipe → its series. One row per ``model`` (the recipe), ``run``, ``checkpoint``,
+    ``task`` and ``language``. A checkpoint without weights here has what is stored of all pairs;
+    or no row.
+    """
+    pairs = [(source, code) for code in text.languages if code != source]
+    ways = {"pooling": "mean", "max_length": None}
+    at = [
+        ((recipe, run), state)
+        for recipe, own in runs.items()
+        for run, name in enumerate(own, start=1)
+        for state in history(name, recorded=True)
+        if state.step in steps
+    ]
+    measured = source_scores([state for _, state in at], text, source, COURSES, **ways)
+    tables = {}
+    for (key, state), of in zip(at, measured, strict=True):
+        with warnings.catch_warnings(action="ignore"):  # of what is nowhere: it has no row
+            stored = [] if of else subject_scores([state], text, COURSES[:3], **ways)
+        whole = [x.scores.as_asked(pairs).scores.values() for x in stored]
+        if scores := [*of["scores"][:3]] if of else [x.mean(axis=2) for x in chain(*whole)]:
+            means = pd.DataFrame(np.mean(scores, axis=1), COURSES[:3], [code for _, code in pairs])
+            tables[*key, state.step] = means.stack()
+    names = ["model", "run", "checkpoint", "task", "language"]
+    return pd.concat(tables, names=names).rename("score").dropna().reset_index()
 
 
 def within_ranks(table: pd.DataFrame) -> np.ndarray:

@@ -160,12 +160,13 @@ def _settings(
     chance: float | Mapping[str, float] | None = None,
 ) -> Figure:  # fmt: skip
     """Points within and across, and between them the drop."""
-    table = table[table["setting"] != "drop"]
     on = lanes(
-        table, item=item, items=_mean_last(table, item), names=style.language_label, value="score",
-        series="setting", panel=panel, scale=100, labels=style.NAMES, joined=True,
+        table[table["setting"] != "drop"], item=item, items=_mean_last(table, item),
+        names=style.language_label, value="score", series="setting", panel=panel, scale=100,
+        labels=style.NAMES, joined=True,
         looks={setting: style.MEASURES[setting] for setting in _SETTINGS},
         lane=0.085 if isinstance(panel, tuple) else 0.1,
+        columns=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )  # fmt: skip
     return on.done(xlabel, handles=_chance(on, chance))
 

@@ -1,5 +1,7 @@
 """Sentences on training and depth as differences with intervals over documents, and over runs."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,7 +30,7 @@ def test_training_is_asked_with_step_0_and_without() -> None:
         scores(rng, "m", step, LD=[ld] * 4, MD=[0.6] * 4, matched=[0.6] * 4)
         for step, ld in levels.items()
     ]
-    assert abx_2_dynamics.early_checkpoint(course[1:]).step == 30
+    assert abx_2_dynamics.early_step([*levels]) == 30
     found = {x: float(of.score) for x, of in abx_2_dynamics.course_contrasts(course).items()}
     expected = {
         "LD early, from step 0": 0.1, "LD early, from the first trained": -0.2,
@@ -41,12 +43,21 @@ def test_training_is_asked_with_step_0_and_without() -> None:
     assert set(found) - set(without) == {x for x in found if "step 0" in x}
 
 
-def test_steps_that_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    have = {"a": (0, 100, 900), "b": (0, 900), "c": (0, 100, 900), "d": (0,)}
-    made = {name: [pd.Series({"step": step}) for step in steps] for name, steps in have.items()}
-    monkeypatch.setattr(abx_2_dynamics, "scored_series", lambda names, _: [made[x] for x in names])
-    found = abx_2_dynamics.scored_steps({"a": ["b", "c"], "d": []}, None)
-    assert found.to_numpy().tolist() == [["a", 3, "0 and 900", 100, 2], ["d", 1, "0", 0, 1]]
+def test_changes_over_runs_are_means_and_runs_without_a_step_do_not_count() -> None:
+    cells = [*product((1, 2, 3), (0, 100, 400, 9000), ("de", "ja"))]
+    rows = [
+        ("m", run, step, task, code, step / 9000 * (1 + run / 10))
+        for task in abx_2_dynamics.DRAWN
+        for run, step, code in cells
+        if (run, step) != (3, 100)
+    ]
+    columns = ["model", "run", "checkpoint", "task", "language", "score"]
+    found = abx_2_dynamics.run_changes(pd.DataFrame(rows, columns=columns)).set_index("claim")
+    ends = found.loc["LD from step 0 to the last"]
+    expected = abx_tables.mean_of_runs([1.1, 1.2, 1.3], np.zeros((3, 3)), 1)
+    assert ends[["value", "low", "high"]].tolist() == pytest.approx([*expected])
+    assert found.loc["LD early, from the first trained", "runs"] == 2
+    assert ends["runs"] == 3
 
 
 def test_depth_holds_where_the_paper_s_curve_is() -> None:

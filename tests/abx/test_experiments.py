@@ -1,9 +1,10 @@
 """The tables of the notebooks on LD and MD, on small scores whose tables are known."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -91,3 +92,11 @@ def test_heights_of_languages_go_with_themselves() -> None:
     assert found.loc[("LD", "r with the twin"), "r"] == pytest.approx(1)
     moved = abx_4_languages.stretched(table.assign(layer=0, checkpoint=9), "language")
     assert moved.groupby("task")["score"].agg(["min", "max"]).eq([0, 1]).all(axis=None)
+
+
+def test_turns_are_those_of_each_run_without_step_0() -> None:
+    cells = product((1, 2), (0, 5, 9), ("de", "ja"))
+    rows = [(n, step, x, abs(step - (9 if (n, x) == (2, "ja") else 1))) for n, step, x in cells]
+    scores = pd.DataFrame(rows, columns=["run", "checkpoint", "language", "score"])
+    turns = abx_4_languages.with_turns(scores.assign(model="m", task="LD")).query("turn")
+    assert turns.sort_values(["run", "language"])["checkpoint"].tolist() == [5, 5, 5, 9]
