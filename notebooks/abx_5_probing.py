@@ -364,25 +364,27 @@ def regression_table(
 
 
 def slopes_of_runs(
-    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, setup: ProbeSetup,
-    codes: Sequence[str], measures: Mapping[str, str],
+    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]], measures: Mapping[str, str],
 ) -> pd.DataFrame:  # fmt: skip
     """Accuracy regressed on LD and MD over languages, in every run of a recipe.
 
     ``runs``: recipe → its runs, which differ in the seed of pretraining, also without weights here
-    (`history`); all at the last step that each has. A row per recipe, ``term`` and level that the
-    interval of the mean (``value``) is ``over``: "runs" and "runs and languages" (`mean_of_runs`,
-    HC3), or "languages, one run"; ``each``: the coefficients. Errors as `regressed`.
+    (`history`); all at the last step that each has. A row per task, recipe, ``term`` and level
+    that the interval of the mean (``value``) is ``over``: "runs" and "runs and languages"
+    (`mean_of_runs`, HC3), or "languages, one run"; ``each``: the coefficients. Errors as
+    `regressed`.
     """
-    rows, columns = [], ["recipe", "step", "term", "each", "over", "value", "low", "high"]
-    for recipe, names in runs.items():
+    rows, columns = [], ["task", "recipe", "step", "term", "each", "over", "value", "low", "high"]
+    for (task, setup), (recipe, names) in product(of_tasks.items(), runs.items()):
         courses = [{getattr(of, "step", 1): of for of in history(x, recorded=True)} for x in names]
         step = max(set.intersection(*map(set, courses)))
         states = [of[step] for of in courses]
-        table = regressed(of_layers(monolingual(states, setup, codes), "mean"), measures)
+        found = monolingual(states, setup, codes[task], entities=task == "NER", like=recipe)
+        table = regressed(of_layers(found, "mean"), measures)
         measured = subject_scores(states, corpus, LD_AND_MD, pooling="mean", max_length=None)
         scores = averaged_scores(measured, LD_AND_MD, by=["language"])
-        by_run = with_scores(table, scores, {setup.task: setup}).groupby("model", sort=False)
+        by_run = with_scores(table, scores, {task: setup}).groupby("model", sort=False)
         found = [regressions.least_squares(of, "accuracy", LD_AND_MD) for _, of in by_run]
         left = [of.resid / (1 - of.get_influence().hat_matrix_diag) for of in found]
         for k, term in enumerate(LD_AND_MD, 1):
@@ -392,7 +394,8 @@ def slopes_of_runs(
             levels = {"runs": 0 * shared, "runs and languages": shared}
             for over, of in (levels if len(each) > 1 else {"languages, one run": shared}).items():
                 ends = mean_of_runs(each, of, found[0].df_resid)
-                rows.append((recipe, step, term, ", ".join(map(number, each)), over, *ends))
+                each_told = ", ".join(map(number, each))
+                rows.append((task, recipe, step, term, each_told, over, *ends))
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -41,15 +41,16 @@ from shared.pair_regressions import (
     cross_classified,
     turned,
 )
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes, history
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.scoring import BagOfSubwords, Subject, kept, subject_scores
 from xlx.measures import abx, statistics
 from xlx.measures.statistics import SLACK
-from xlx.plots.panels import HATCHED, across, order, parts, rows_of
+from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
+from xlx.subjects.identity import twin_parts
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus, documents
 
@@ -124,17 +125,17 @@ def ordered_pair_scores(of: CheckpointScores) -> pd.DataFrame:
 
 
 def pairs_with_scores(
-    accuracy: pd.DataFrame, names: Sequence[str], measured: Sequence[CheckpointScores],
-    corpus: ParallelCorpus,
-) -> pd.DataFrame:  # fmt: skip
+    accuracy: pd.DataFrame, measured: Mapping[str, CheckpointScores], corpus: ParallelCorpus
+) -> pd.DataFrame:
     """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
 
-    ``measured``: the scores of ``names``, in that order. `kinship` of the two is there, too.
+    ``measured``: name → its scores. `kinship` of the two is there, too.
     """
     tables = []
-    for name, of in zip(names, measured, strict=True):
+    for name, of in measured.items():
         own = ordered_pair_scores(of)
-        (bag,) = subject_scores([BagOfSubwords(name)], corpus)
+        tokenizer, *_ = twin_parts(name) or (name,)
+        (bag,) = subject_scores([BagOfSubwords(tokenizer)], corpus)
         bag = ordered_pair_scores(bag).drop(columns="model")
         bag = bag.set_index(list(ENDS)).add_prefix("bag ")
         tables.append(own.join(bag, on=list(ENDS)))
@@ -232,77 +233,74 @@ def moved(rows: pd.DataFrame, changes: np.ndarray) -> np.ndarray:
 
 def over_documents_and_runs(
     rows: pd.DataFrame, table: pd.DataFrame, left_out: np.ndarray, sizes: np.ndarray,
-    others: np.ndarray,
+    others: Sequence[pd.DataFrame],
 ) -> pd.DataFrame:  # fmt: skip
-    """A table of `cross_classified` (LD, MD) whose intervals hold documents and runs as levels.
+    """The mean of coefficients (LD, MD) over runs; intervals hold documents and runs as levels.
 
-    ``left_out``, ``(2, n_rows, n_documents)``: what LD and MD change by without a document of
-    ``sizes``; ``others``, ``(2, n_rows, n_runs - 1)``: what they differ by in other runs, of which
-    there may be none: then their variance is unknown and left out.
+    ``table``: `cross_classified` of ``rows``; ``left_out``, ``(2, n_rows, n_documents)``: what LD
+    and MD change by without a document of ``sizes``; ``others``: the rows of other runs, in the
+    same order, of which there may be none: then their variance is unknown and left out.
 
-    Three variances add up: of languages (REML), of documents (jackknife), and of the coefficient
-    between runs, whose accuracies are those of one of them. t with Satterthwaite's degrees of
-    freedom. Beside the columns of ``table``: ``runs``, and the errors ``of documents`` and
-    ``of runs`` (NaN of one run).
+    Three variances add up: of languages (REML, the mean over runs, as if all erred alike), of
+    documents (jackknife) and of the mean between runs. t with Satterthwaite's degrees of freedom.
+    Beside the columns of ``table``: ``runs``, their coefficients (``each``), and the errors
+    ``of documents`` and ``of runs`` (NaN of one run).
     """
-    whole = moved(rows, np.zeros((2, len(rows), 1)))
-    every = np.vstack([whole, moved(rows, others)])
-    errors = np.full((3, 2), np.nan)
-    errors[0], freedoms = table["error"], np.array([table["df"].iloc[0], len(sizes) - 1, 1])
-    errors[1] = statistics.left_out_error(whole[0], moved(rows, left_out).T, sizes)
-    if len(every) > 1:
-        errors[2], freedoms[2] = every.std(axis=0, ddof=1), len(every) - 1
+    fits = [table, *(cross_classified(of, LD_AND_MD) for of in others)]
+    every = np.array([of["coefficient"] for of in fits])
+    errors, freedoms = np.full((3, 2), np.nan), np.array([table["df"].iloc[0], len(sizes) - 1, 1])
+    errors[0] = np.sqrt(np.mean([of["error"] ** 2 for of in fits], axis=0))
+    errors[1] = statistics.left_out_error(every[0], moved(rows, left_out).T, sizes)
+    if others:
+        errors[2], freedoms[2] = stats.sem(every), len(others)
     variances = np.nan_to_num(errors) ** 2
     total = variances.sum(axis=0)
     df, error = total**2 / (variances**2 / freedoms[:, None]).sum(axis=0), np.sqrt(total)
-    value = table["coefficient"]
+    value = every.mean(axis=0)
     width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
     return table.assign(
-        error=error, df=df, low=value - width, high=value + width, runs=len(every),
-        p_value=2 * stats.t.sf(np.abs(value / error), df),
+        coefficient=value, error=error, df=df, low=value - width, high=value + width,
+        p_value=2 * stats.t.sf(np.abs(value / error), df), runs=len(every),
+        each=[", ".join(map(number, of)) for of in every.T],
         **{"of documents": errors[1], "of runs": errors[2]},
     )  # fmt: skip
 
 
+def run_pairs(
+    runs: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]],
+    corpus: ParallelCorpus, **options: object,
+) -> list[pd.DataFrame]:  # fmt: skip
+    """`pair_accuracies`, LD and MD of runs of a recipe at their last steps, also without weights.
+
+    ``options`` as `subject_scores`; one table per run.
+    """
+    states = [history(run, recorded=True)[-1] for run in runs]
+    measured = subject_scores(states, corpus, LD_AND_MD, **options)
+    scores = [ordered_pair_scores(of).drop(columns="model") for of in measured]
+    accuracies = [pair_accuracies([state], setups, codes) for state in states]
+    return [x.merge(y, on=list(ENDS)) for x, y in zip(accuracies, scores, strict=True)]
+
+
 def table_1(
     groups: Groups, corpus: ParallelCorpus, changes: Mapping[str, np.ndarray],
-    runs: Mapping[str, Sequence[CheckpointScores]],
+    runs: Mapping[str, Sequence[pd.DataFrame]],
 ) -> pd.DataFrame:  # fmt: skip
     """`with_levels` of LD and MD by `over_documents_and_runs`.
 
-    ``changes``: model → ``change`` of `pair_changes` of ``corpus``; ``runs``: model → its scores in
-    each run.
+    ``changes``: model → ``change`` of `pair_changes` of ``corpus``; ``runs``: model → the rows of
+    each of its other runs.
     """
     at = {frozenset(pair): k for k, pair in enumerate(combinations(corpus.languages, 2))}
+    keys = ["task", *ENDS]
 
     def measured(rows: pd.DataFrame, table: pd.DataFrame, model: str) -> pd.DataFrame:
-        ends = [*map(tuple, rows[list(ENDS)].to_numpy())]
-        scores = [ordered_pair_scores(of).set_index(list(ENDS)) for of in runs.get(model, ())]
-        own = [of.loc[ends, LD_AND_MD].to_numpy().T for of in scores]
-        others = [of - own[0] for of in own[1:]]
-        others = np.stack(others, axis=-1) if others else np.zeros((2, len(rows), 0))
-        left_out = changes[model].astype(float)[:, [at[frozenset(pair)] for pair in ends]]
+        others = [rows[keys].merge(of, "left", keys) for of in runs.get(model, ())]
+        pairs = [at[frozenset(pair)] for pair in rows[list(ENDS)].to_numpy()]
+        left_out = changes[model].astype(float)[:, pairs]
         sizes = group_sizes(documents(corpus))
         return over_documents_and_runs(rows, table, left_out, sizes, others)
 
     return with_levels(groups, {"LD, MD": Reading()}, measured)
-
-
-def leave_one_language_out(groups: Groups) -> pd.DataFrame:
-    """The lowest and highest coefficient without the pairs of one language, and without which.
-
-    With levels of source and target, by least squares.
-    """
-    tables = {}
-    for key, table in groups.items():
-        without = {}
-        for name in sorted(set(table[list(ENDS)].to_numpy().ravel())):
-            left = table[~table[list(ENDS)].eq(name).any(axis=1)]
-            fit = regressions.least_squares(left, "accuracy", LD_AND_MD, ENDS)
-            without[name] = fit.params[1 : 1 + len(LD_AND_MD)]
-        coefficients = pd.DataFrame.from_dict(without, orient="index", columns=LD_AND_MD)
-        tables[key] = coefficients.agg(["idxmin", "min", "idxmax", "max"])
-    return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()
 
 
 def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:

@@ -66,7 +66,8 @@ OWN = {
     },
     "abx-6": {
         "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
-        "probes": PROBES, "learnt": {}, "choice": {"top": 3, "n_permutations": 99},
+        "probes": PROBES, "learnt": {}, "asked_few": ["mini-xlm", "mini-xlm@untrained"],
+        "choice": {"top": 3, "n_permutations": 99},
     },
     "abx-1": {
         "whole_twins": ["mini-xlm"], "sampled": ["mini-xlm"], "twins": ["mini-xlm"], "n_sample": 30,

@@ -153,11 +153,11 @@ def test_the_mean_coefficient_of_runs_has_an_interval_over_runs(monkeypatch) -> 
         monkeypatch.setattr(abx_5_probing, name, lambda *_, **__: None)
     monkeypatch.setattr(abx_5_probing, "with_scores", lambda *_: pd.concat(found))
     monkeypatch.setattr(abx_5_probing, "history", lambda name, recorded: [name])
-    runs, setup = {"made": ["x", "y"]}, SimpleNamespace(task="POS")
-    table = abx_5_probing.slopes_of_runs(runs, None, setup, (), {})
+    asked = None, {"POS": SimpleNamespace(task="POS")}, {"POS": ()}, {}
+    table = abx_5_probing.slopes_of_runs({"made": ["x", "y"]}, *asked)
     rows = table.query("term == 'LD'")[["value", "low", "high"]].to_numpy()
     half = stats.t.ppf(0.975, 1) / 2  # of 1 and 2: s / √2 is a half; no error over languages
     assert rows == pytest.approx(np.array([[1.5, 1.5 - half, 1.5 + half]] * 2))
     del found[1]
-    alone = abx_5_probing.slopes_of_runs({"one": ["x"]}, None, setup, (), {})
+    alone = abx_5_probing.slopes_of_runs({"one": ["x"]}, *asked)
     assert alone[["recipe", "over"]].to_numpy().tolist() == [["one", "languages, one run"]] * 2

@@ -246,14 +246,14 @@ SOURCE = "en"
 
 def monolingual(
     names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None, *,
-    control: bool = False, online: bool = False, entities: bool = False,
+    control: bool = False, online: bool = False, entities: bool = False, like: Name | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
-    ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
-    of the task; ``control``, ``online``: also the control task and the online code of
-    `probes.evaluate_probes`; ``entities``: of NER, also the F1 of whole entities, where a word that
-    has no state counts as no part of one.
+    ``names``: models, or checkpoints of a series (``like``: a model as deep, if the last has no
+    weights); ``codes``: languages, None for `probed_languages`; ``control``, ``online``: also the
+    control task and online code of `probes.evaluate_probes`; ``entities``: of NER, also the F1 of
+    whole entities, where a word that has no state counts as no part of one.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
@@ -263,7 +263,7 @@ def monolingual(
     """
     codes = _languages(codes, setup, "mono", entities)
     names = _listed(names)
-    layers = loading.configuration(names[-1]).num_hidden_layers + 1 if entities else 0
+    layers = loading.configuration(like or names[-1]).num_hidden_layers + 1 if entities else 0
     options = {"control": control, "online": online, "entity_layers": list(range(layers))}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
