@@ -394,8 +394,7 @@ def slopes_of_runs(
             levels = {"runs": 0 * shared, "runs and languages": shared}
             for over, of in (levels if len(each) > 1 else {"languages, one run": shared}).items():
                 ends = mean_of_runs(each, of, found[0].df_resid)
-                each_told = ", ".join(map(number, each))
-                rows.append((task, recipe, step, term, each_told, over, *ends))
+                rows.append((task, recipe, step, term, ", ".join(map(number, each)), over, *ends))
     return pd.DataFrame(rows, columns=columns)
 
 

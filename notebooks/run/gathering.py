@@ -167,7 +167,8 @@ def write_results(
             "code": code.get(work.kind_name(name.kind, entry.text), entry.made["code"]),
         }
         entries.append(replace(entry, notebooks=tuple(askers), made=made))
-    lens_of = {entry.identity: _lens(entry.notebooks[0]) for entry in entries}
+    before = of.overview().set_index("identity")["lens"]
+    lens_of = {x.identity: _lens(x.notebooks, before.get(x.identity)) for x in entries}
     files = write_ledger(root, entries, lens_of)
     overview = by_kind(Ledger(root).overview(), files)
     root.mkdir(parents=True, exist_ok=True)
@@ -196,9 +197,10 @@ def write_ledger(
     return sorted(groups)
 
 
-def _lens(asker: str) -> str:
-    """The folder of what an asker is the first to ask for."""
-    return RUN_LENS if is_run(asker) else asker.partition("-")[0]
+def _lens(askers: Sequence[str], before: str | None) -> str:
+    """The folder of a result: where it is, while an asker is of that lens; else the first's."""
+    lenses = [RUN_LENS if is_run(asker) else asker.partition("-")[0] for asker in askers]
+    return before if before in lenses and before != RUN_LENS else lenses[0]
 
 
 def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
@@ -237,8 +239,7 @@ def _readme(overview: pd.DataFrame) -> str:
             f"| {kind} | {lens} | {n:,} | {size:.2f} | {hours:.2f} | {commit} | {processor} |"
         )
     n, size, hours = overview[["entries", "MB", "hours"]].sum()
-    lines.append(f"| all | | {n:,.0f} | {size:.2f} | {hours:.2f} | | |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, f"| all | | {n:,.0f} | {size:.2f} | {hours:.2f} | | |", ""])
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -85,8 +85,7 @@ def runs_and_documents(
     runs = []
     for of_run in rng.normal(0, 0.05, (3, 2, pair.max() + 1))[:, :, pair]:
         ld, md = rows[TERMS].to_numpy().T + of_run
-        accuracy = rows["accuracy"] + rng.normal(slope, 0.3) * ld
-        accuracy += rng.normal(0, 0.2, len(rows))
+        accuracy = rows["accuracy"] + rng.normal(slope, 0.3) * ld + rng.normal(0, 0.2, len(rows))
         ld, md = np.array([ld, md]) + seen.mean(axis=-1)
         runs.append(rows.assign(LD=ld, MD=md, accuracy=accuracy))
     return runs[0], left_out, runs[1:]

@@ -79,7 +79,7 @@ class House:
                 yield Entry(kind.name, ask.identity, 1, ask.text, value, made, stems)
 
     def put(self, *entries: Entry) -> None:
-        lens_of = {entry.identity: gathering._lens(entry.notebooks[0]) for entry in entries}
+        lens_of = {entry.identity: gathering._lens(entry.notebooks, None) for entry in entries}
         gathering.write_ledger(self.results, entries, lens_of)
 
     def reproduce(self, *only: str) -> int:
@@ -148,6 +148,11 @@ def test_results_hold_what_the_notebooks_ask_for_and_nothing_else(house: House) 
     before = {file: file.read_bytes() for file in house.results.rglob("*.*")}
     house.gather()
     assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_result_stays_where_it_is_while_its_lens_asks() -> None:
+    also = {"models": "models-1", "public": "run:unit"}
+    assert [gathering._lens(["abx-6", x], k) for k, x in also.items()] == ["models", "abx"]
 
 
 def test_what_long_runs_asked_for_is_added_and_stays_until_it_is_forgotten(house: House) -> None:
