@@ -14,7 +14,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, pair_scores, rowed, with_models
@@ -33,9 +32,12 @@ from xlx.plots import style
 from xlx.plots.panels import across, order
 from xlx.plots.primitives import curves, scatter
 from xlx.results import checks
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 
 def spoiled(

@@ -5,14 +5,14 @@ difference of named checkpoints or layers: the highest of several noisy scores i
 by choice alone. Of a recipe with several runs the interval is over runs and documents.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
-from scipy import stats
 
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
 from shared.abx_tables import DRAWN, mean_of_runs, with_models
@@ -25,8 +25,12 @@ from xlx.measures.alignment import unit_vectors
 from xlx.plots.panels import Panels, across, number, panels, rows_of
 from xlx.plots.primitives import curves, heatmap
 from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
+torch = deferred("torch")
 
 #: Beside LD: how often the nearest sentence of another meaning is of the same language.
 OWN = "nearest of the same language"

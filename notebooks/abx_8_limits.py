@@ -7,6 +7,8 @@ In minimal pairs X is a sentence, A its translation, B what A became when two of
 places (`shared.minimal_pairs`): of the same words and length as A, so no bag tells them apart.
 """
 
+from __future__ import annotations
+
 import unicodedata
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +17,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
-from scipy import sparse
-from scipy.linalg import hadamard
 
 from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import with_models
@@ -41,12 +40,17 @@ from xlx.measures import abx, registered, statistics
 from xlx.plots import style
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import curves
+from xlx.results.deferred import deferred
 from xlx.results.ledger import Value
 from xlx.subjects import loading
 from xlx.subjects.identity import Name
 from xlx.text import labelled
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus, documents
+
+sparse = deferred("scipy.sparse")
+linalg = deferred("scipy.linalg")
+torch = deferred("torch")
 
 Vectors = dict[str, np.ndarray]
 #: Letters of two alphabets, one for one; the word that opens a sentence of each language.
@@ -104,7 +108,7 @@ def _subspace(sentence: str) -> np.ndarray:
 
 
 def _covariance(sentence: str) -> np.ndarray:
-    return _noise(sentence, 32) * np.tile(2 + hadamard(16)[1 + _number_of(sentence)], 2)
+    return _noise(sentence, 32) * np.tile(2 + linalg.hadamard(16)[1 + _number_of(sentence)], 2)
 
 
 def _script(sentence: str) -> np.ndarray:

@@ -11,9 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.preprocessing import normalize
 
 from printed.mexa_claims import MexaTables
 from xlx.measures import statistics
@@ -21,16 +18,21 @@ from xlx.measures.statistics import SLACK
 from xlx.plots.panels import order
 from xlx.plots.primitives import scatter
 from xlx.plots.style import looks, styled
+from xlx.results.deferred import deferred
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
+vectorizers = deferred("sklearn.feature_extraction.text")
+preprocessing = deferred("sklearn.preprocessing")
 
 #: The bags: how often a sentence has each of its pieces, in small letters. The last weighs pieces
 #: by how few sentences of all languages have them.
 BAGS = {
-    "words": (CountVectorizer, {"token_pattern": r"\w+"}),
-    "characters": (CountVectorizer, {"analyzer": "char"}),
-    "3 characters": (CountVectorizer, {"analyzer": "char", "ngram_range": (3, 3)}),
-    "4 characters, idf": (TfidfVectorizer, {"analyzer": "char", "ngram_range": (4, 4)}),
+    "words": ("CountVectorizer", {"token_pattern": r"\w+"}),
+    "characters": ("CountVectorizer", {"analyzer": "char"}),
+    "3 characters": ("CountVectorizer", {"analyzer": "char", "ngram_range": (3, 3)}),
+    "4 characters, idf": ("TfidfVectorizer", {"analyzer": "char", "ngram_range": (4, 4)}),
 }
 
 
@@ -39,7 +41,8 @@ def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
     sentences = [sentence for text in corpus.sentences.values() for sentence in text]
     n, table = len(corpus), {}
     for name, (vectorizer, options) in BAGS.items():
-        unit = normalize(vectorizer(**options).fit_transform(sentences).astype(float)).tocsr()
+        counts = getattr(vectorizers, vectorizer)(**options).fit_transform(sentences)
+        unit = preprocessing.normalize(counts.astype(float)).tocsr()
         bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
         english = bags.pop("en")
         table[name] = {code: hits((bag @ english.T).toarray()).mean() for code, bag in bags.items()}

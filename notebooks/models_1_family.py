@@ -4,6 +4,8 @@ A loss is a mean surprise in nats a labelled subword; those of one vocabulary th
 (masked or next) subwords can be compared. ``names`` are models as `loading.load` knows them.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import sys
@@ -16,10 +18,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
-from tokenizers import Tokenizer
 
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
+tokenizers = deferred("tokenizers")
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
@@ -153,7 +157,9 @@ def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFr
 # --- vocabularies ---------------------------------------------------------------------------------
 
 
-def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
+def distinct_vocabularies(
+    names: Sequence[str],
+) -> dict[str, tuple[tokenizers.Tokenizer, list[str]]]:
     """The vocabularies of several models: kind ("BPE", "WordPiece") → (tokenizer, its models).
 
     Of two that differ and are of one kind, the second has the name of its first model added.
@@ -161,9 +167,9 @@ def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, li
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(_vocabulary(name), []).append(identity.title(name))
-    by_kind: dict[str, tuple[Tokenizer, list[str]]] = {}
+    by_kind: dict[str, tuple[tokenizers.Tokenizer, list[str]]] = {}
     for vocabulary, models in alike.items():
-        tokenizer = Tokenizer.from_str(vocabulary)
+        tokenizer = tokenizers.Tokenizer.from_str(vocabulary)
         kind = type(tokenizer.model).__name__
         by_kind[f"{kind} of {models[0]}" if kind in by_kind else kind] = (tokenizer, models)
     return by_kind

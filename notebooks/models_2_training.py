@@ -9,6 +9,8 @@ lens chooses is tried on other text, which nothing is chosen by.
 A course is stored under its recipe (`CourseRecipe`); its weights are not kept.
 """
 
+from __future__ import annotations
+
 import itertools
 import sys
 import tempfile
@@ -19,12 +21,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
-from scipy import stats
-from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
+torch = deferred("torch")
+transformers = deferred("transformers")
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
@@ -202,29 +206,29 @@ def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tupl
     return learnt, [(held_out[a][i], held_out[b][i]) for i, (a, b) in held]
 
 
-class _OfTranslations(Trainer):
-    """A trainer of a bare encoder whose batches are translations, one row below the other."""
-
-    temperature: float
-
-    def compute_loss(
-        self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
-    ) -> torch.Tensor:
-        """`contrastive_loss`, both directions; in nats."""
-        batch = Batch(inputs["input_ids"], inputs["attention_mask"].bool())
-        return contrastive_loss(model, batch, self.temperature)
-
-    def prediction_step(
-        self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
-    ) -> tuple[torch.Tensor, None, None]:
-        """The loss alone."""
-        with torch.no_grad():
-            loss = self.compute_loss(model, self._prepare_inputs(inputs))
-        return loss, None, None
-
-
-def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> Trainer:
+def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> transformers.Trainer:
     """All of the training but its start."""
+
+    class OfTranslations(transformers.Trainer):
+        """A trainer of a bare encoder whose batches are translations, one row below the other."""
+
+        temperature: float
+
+        def compute_loss(
+            self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
+        ) -> torch.Tensor:
+            """`contrastive_loss`, both directions; in nats."""
+            batch = Batch(inputs["input_ids"], inputs["attention_mask"].bool())
+            return contrastive_loss(model, batch, self.temperature)
+
+        def prediction_step(
+            self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
+        ) -> tuple[torch.Tensor, None, None]:
+            """The loss alone."""
+            with torch.no_grad():
+                loss = self.compute_loss(model, self._prepare_inputs(inputs))
+            return loss, None, None
+
     encoder = loading.load(recipe.model, device="cpu", dtype="float32")
     encoder.model.requires_grad_(True)
     learnt, held_out = translations(recipe)
@@ -234,7 +238,7 @@ def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> Train
         options = {"padding": True, "truncation": True, "max_length": recipe.max_length}
         return encoder.tokenizer(both, return_tensors="pt", **options)
 
-    arguments = TrainingArguments(
+    arguments = transformers.TrainingArguments(
         folder, max_steps=recipe.steps, learning_rate=recipe.learning_rate, seed=recipe.seed,
         per_device_train_batch_size=recipe.pairs, per_device_eval_batch_size=recipe.pairs,
         warmup_steps=recipe.steps // 10, lr_scheduler_type="constant_with_warmup",
@@ -242,11 +246,11 @@ def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> Train
         logging_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,
         remove_unused_columns=False,
     )  # fmt: skip
-    trainer = _OfTranslations(
+    trainer = OfTranslations(
         encoder.model, arguments, data_collator=rows, train_dataset=learnt, eval_dataset=held_out,
         processing_class=encoder.tokenizer, callbacks=list(lenses),
     )  # fmt: skip
-    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(transformers.PrinterCallback)
     trainer.temperature = recipe.temperature
     return trainer
 

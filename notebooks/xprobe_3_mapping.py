@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from shared.shown import in_points
 from xlx.measures import statistics
@@ -22,6 +18,7 @@ from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, look, styled
 from xlx.results import paths
+from xlx.results.deferred import deferred
 from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.files import decode
@@ -30,6 +27,11 @@ from xprobe import encoders
 from xprobe.encoders import Inference, Question, Recipe, Sizes
 from xprobe.probing import Subject
 from xprobe.word_spaces import Lookup, ParallelText, Words
+
+stats = deferred("scipy.stats")
+vectorizers = deferred("sklearn.feature_extraction.text")
+linear_model = deferred("sklearn.linear_model")
+pipeline = deferred("sklearn.pipeline")
 
 #: Names of the tasks' files in SentEval.
 RELEASED = {
@@ -281,7 +283,9 @@ class MappingStudy:
         """Which English test pairs a bag of words of the hypothesis alone is right about."""
         known, asked = self.learnt, self.asked["en"]
         texts = [[x for part in own.parts for x in part.second] for own in (known, asked)]
-        model = make_pipeline(CountVectorizer(binary=True), LogisticRegression(max_iter=500))
+        model = pipeline.make_pipeline(
+            vectorizers.CountVectorizer(binary=True), linear_model.LogisticRegression(max_iter=500)
+        )
         return model.fit(texts[0], known.labels).predict(texts[1]) == asked.labels
 
     # --- what is probed ---------------------------------------------------------------------------

@@ -8,7 +8,6 @@ The ledger alone decides what is in it: where it lacks a combination, the page c
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from xlx.experiment.abx_scores import before_training, history
@@ -41,18 +40,6 @@ DECODERS = ("gemma", "mini-llama")
 MORE = ("af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo", "zu")
 
 
-class Text(ParallelCorpus):
-    """A corpus that hashes its sentences once, as hundreds of scores ask for the hashes."""
-
-    @cached_property
-    def _hashes(self) -> dict[str, str]:
-        return {code: super(Text, self).text_hash(code) for code in self.languages}
-
-    def text_hash(self, language: str) -> str:
-        """SHA-256 of the sentences of a language, by its code in the corpus."""
-        return self._hashes[language]
-
-
 def texts() -> dict[str, ParallelCorpus]:
     """The texts that can be chosen, by title."""
     wmt = parallel.load("wmt24pp", drop_duplicates=True)
@@ -60,7 +47,7 @@ def texts() -> dict[str, ParallelCorpus]:
         warnings.simplefilter("ignore", parallel.CorpusWarning)
         flores = parallel.load("flores200-100", [*wmt.languages, *MORE])
     titles = f"WMT24++, {len(wmt)} segments", f"FLORES-200, {len(flores)} sentences"
-    return {title: Text(**vars(of)) for title, of in zip(titles, (wmt, flores), strict=True)}
+    return dict(zip(titles, (wmt, flores), strict=True))
 
 
 def subjects(model: str, pooling: str) -> Iterator[tuple[str, Subject]]:

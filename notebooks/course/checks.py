@@ -7,13 +7,15 @@ numpy, on a few toy worlds. The dictionary of an exercise has its usual errors: 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import norm
 
 from course import worlds as toys
 from course.judging import RIGHT, answers, judged, predicted  # noqa: F401
 from course.worlds import WORLDS, angles, form, hits, meaning, unit, won
 from xlx.measures import abx, alignment, igap, mixing, probes, statistics
 from xlx.measures import mexa as mexa_measures
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 
 # Lesson 1: vectors.
@@ -295,7 +297,7 @@ def sensitivity(mine: object) -> str:
 
     def by(of: Callable, half: float = 0.5) -> Callable:
         def calls(said: np.ndarray) -> float:
-            return norm.ppf((said.sum() + half) / (len(said) + 2 * half))
+            return stats.norm.ppf((said.sum() + half) / (len(said) + 2 * half))
 
         return lambda said, there: of(calls(said[there]), calls(said[~there]))
 
@@ -305,7 +307,7 @@ def sensitivity(mine: object) -> str:
         "hits come first: z(hits) − z(false alarms).": by(lambda hits, false: false - hits),
         "you add the two. False alarms are taken away.": by(lambda hits, false: hits + false),
         "these are shares. Take z first (`norm.ppf`).":
-            by(lambda *z: norm.cdf(z[0]) - norm.cdf(z[1])),
+            by(lambda *z: stats.norm.cdf(z[0]) - stats.norm.cdf(z[1])),
     })  # fmt: skip
 
 

@@ -1,12 +1,16 @@
 """Toy worlds of the exercises, and what LD and MD are in them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from xlx.measures import abx
+from xlx.results.deferred import deferred
 from xlx.subjects.pooling import pool
+
+torch = deferred("torch")
 
 
 def vectors(seed: int, n: int = 9, dim: int = 5) -> tuple[np.ndarray, np.ndarray]:

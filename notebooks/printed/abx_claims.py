@@ -18,10 +18,12 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from printed.evaluator import Paper
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: Observations behind a row of Table 1 (Table 2 and section 5.1): languages, or ordered pairs.
 N_ROWS = {

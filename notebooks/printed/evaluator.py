@@ -27,9 +27,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
-from scipy import stats
 
 from printed.printed_tables import Audit, verdict
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 
 def p_of_t(t: float, freedom: int) -> float:

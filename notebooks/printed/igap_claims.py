@@ -8,12 +8,14 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from printed.evaluator import Paper
 from shared import ranking
 from xlx.measures.igap import MEAN_TARGET
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: Half a unit in the last place.
 HALF_UNIT = 0.05

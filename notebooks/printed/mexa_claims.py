@@ -8,14 +8,16 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from printed.evaluator import Paper, rows_by
 from printed.printed_tables import PRINTED_SLACK, exchanges, shares_left
 from shared.mexa_tables import chance_table
 from xlx.measures.mexa import EDGES, bands, expected
 from xlx.results import paths
+from xlx.results.deferred import deferred
 from xlx.text import parallel
+
+stats = deferred("scipy.stats")
 
 
 class MexaTables(Paper):

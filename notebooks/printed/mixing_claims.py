@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from printed.evaluator import Paper, off_diagonal, rows_by
 from printed.printed_tables import PRINTED_SLACK
 from xlx.measures.mixing import EVERYWHERE, MixingError, across, within
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: The classes of a task, the first one first.
 CLASSES = {"NLI": ("Entailment", "NotEntailment"), "PI": ("Paraphrase", "NonParaphrase")}

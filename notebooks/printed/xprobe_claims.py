@@ -11,13 +11,15 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from scipy.optimize import linear_sum_assignment
 
 from printed.evaluator import Paper
 from shared import xprobe_tables as reported
 from xlx.measures import statistics
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
+optimize = deferred("scipy.optimize")
 
 
 class PrintedTables(Paper):
@@ -98,7 +100,7 @@ class PrintedTables(Paper):
             one, other = (self.languages[i] for i in at)
             table = reported.rank_correlations(probed[one], inferred[other].assign(language=one))
             counts[at] = (table["rho"] < 0).sum()
-        ends = (linear_sum_assignment(counts, maximize=most) for most in (False, True))
+        ends = (optimize.linear_sum_assignment(counts, maximize=most) for most in (False, True))
         return tuple(int(counts[order].sum()) for order in ends)
 
     # --- Figure 4 ---------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """What the notebooks of MEXA share: texts, scores of models, and what chance gives (A.4)."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,8 +9,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy import special, stats
 
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.mexa_scores import Coverage, measure_coverage
@@ -16,10 +16,15 @@ from xlx.experiment.scoring import BagOfSubwords, Length
 from xlx.measures.alignment import BLOCK_NUMBERS
 from xlx.measures.statistics import share_interval
 from xlx.results import paths
+from xlx.results.deferred import deferred
 from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import downstream, languages, parallel
 from xlx.text.parallel import ParallelCorpus
+
+special = deferred("scipy.special")
+stats = deferred("scipy.stats")
+torch = deferred("torch")
 
 #: The topics of SIB-200 in tables of downstream scores.
 TOPIC_TASK = "SIB-200"

@@ -1,16 +1,20 @@
 """Linear regressions over language pairs, with several views of how sure they are."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from statsmodels.regression.linear_model import OLS, RegressionResults
-from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from xlx.measures.statistics import LEVEL, ROUNDING, language_codes, numbers
 from xlx.results import checks
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
+linear_model = deferred("statsmodels.regression.linear_model")
+sandwich = deferred("statsmodels.stats.sandwich_covariance")
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def regression(
 
 def least_squares(
     table: pd.DataFrame, outcome: str, predictors: Sequence[str], effects: Sequence[str] = ()
-) -> RegressionResults:
+) -> linear_model.RegressionResults:
     """Least squares with an intercept, or an error that says what stands in the way.
 
     Terms: the intercept, the predictors, then one for each name of an effect but its first.
@@ -115,11 +119,14 @@ def least_squares(
             f"of {', '.join([*predictors, *effects])} one follows from the others (perfect "
             "collinearity): their effects cannot be told apart; leave one out"
         )
-    return OLS(values[:, 0], exog).fit()
+    return linear_model.OLS(values[:, 0], exog).fit()
 
 
 def _covariances(
-    fit: RegressionResults, table: pd.DataFrame, clusters: Sequence[str], kept: slice = slice(None)
+    fit: linear_model.RegressionResults,
+    table: pd.DataFrame,
+    clusters: Sequence[str],
+    kept: slice = slice(None),
 ) -> dict[str, tuple[np.ndarray, int]]:
     """Kind of error → covariance of the coefficients that are kept, and its df."""
     df = int(fit.df_resid)
@@ -137,13 +144,15 @@ def _covariances(
     for name, size in zip(clusters, sizes, strict=True):
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
-    both, first, second = (part[kept, kept] for part in cov_cluster_2groups(fit, codes))
+    both, first, second = (part[kept, kept] for part in sandwich.cov_cluster_2groups(fit, codes))
     views["clustered"] = _positive(both, first + second), min(sizes) - 1
     views["dyadic"] = _positive(*(part[kept, kept] for part in _dyadic(fit, codes))), n_names - 1
     return views
 
 
-def _dyadic(fit: RegressionResults, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _dyadic(
+    fit: linear_model.RegressionResults, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Covariance that lets any two rows with a language in common depend on each other.
 
     The sum of s_d s_d'ᵀ over all rows d, d' with a language in common (s: predictors times

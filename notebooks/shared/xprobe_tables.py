@@ -13,9 +13,11 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, share_interval
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: The column names of a cell.
 ACCURACY_KEYS = ("language", "encoder", "task")

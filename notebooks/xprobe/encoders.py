@@ -6,6 +6,8 @@ vectors of a sentence into one vector, trained on inference (`train_nli`), mappe
 whatever it shares its batch with.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,17 +16,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import nn
-from torch.nn import functional
 
 from xlx.results import work
+from xlx.results.deferred import deferred, without_gradients
 from xlx.results.executors import one_thread
 from xlx.results.ledger import Ask, Value
 from xlx.subjects import loading
 from xlx.text import labelled
 from xlx.text.examples import Examples
 from xprobe.word_spaces import Lookup, Making, ParallelText, made, tokenize
+
+torch, nn = deferred("torch"), deferred("torch.nn")
+functional, networks = deferred("torch.nn.functional"), deferred("xprobe.networks")
 
 #: As the paper's figures and tables call them.
 ENCODER_NAMES = {
@@ -73,7 +76,7 @@ class Sentences:
     @classmethod
     def of(
         cls, token_lists: Sequence[Sequence[str]], lookup: Callable[[Sequence[str]], np.ndarray]
-    ) -> "Sentences":
+    ) -> Sentences:
         """Sentences of words with the vectors of a lookup; EncoderError for one without words."""
         if empty := [at for at, words in enumerate(token_lists) if not len(words)]:
             raise EncoderError(f"sentence {empty[0]} (from 0) has no words: leave it out")
@@ -112,114 +115,14 @@ class SentenceTable:
         return embedded, torch.from_numpy(lengths).to(on)
 
 
-# Encoders: word vectors (b, t, words) and lengths (b,) → sentence vectors (b, width).
-
-
-class _BiLSTM(nn.Module):
-    """Layers of LSTMs in both directions: ``(b, t, words)`` → ``(b, t, 2 * hidden)``; the backward
-    one reads sentences turned round. (Packed ones take a CPU two to three times as long.)"""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.dropout = sizes.dropout
-        widths = [sizes.words] + [2 * sizes.hidden] * (sizes.layers - 1)
-        self.forwards, self.backwards = (
-            nn.ModuleList(nn.LSTM(width, sizes.hidden, batch_first=True) for width in widths)
-            for _ in range(2)
-        )
-
-    def forward(self, states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        steps = torch.arange(states.shape[1], device=states.device)
-        ends = lengths[:, None]
-        places = torch.where(steps < ends, ends - 1 - steps, steps)[:, :, None]
-
-        def turned(x: torch.Tensor) -> torch.Tensor:
-            return x.gather(1, places.expand_as(x))
-
-        for layer, (ahead, back) in enumerate(zip(self.forwards, self.backwards, strict=True)):
-            if layer:
-                states = functional.dropout(states, self.dropout, self.training)
-            states = torch.cat([ahead(states)[0], turned(back(turned(states))[0])], dim=-1)
-        return states
-
-
-class _Recurrent(nn.Module):
-    """Maximum of the states over the words, or the last states of both directions."""
-
-    def __init__(self, sizes: Sizes, pooling: str) -> None:
-        super().__init__()
-        self.lstm, self.last, self.width = _BiLSTM(sizes), pooling == "last", 2 * sizes.hidden
-
-    def forward(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        states = self.lstm(embedded, lengths)
-        if not self.last:
-            return states.masked_fill(_beyond(states, lengths)[:, :, None], -torch.inf).amax(dim=1)
-        rows = torch.arange(len(states), device=states.device)
-        ahead, back = states.chunk(2, dim=-1)  # the last of these is at the first word
-        return torch.cat([ahead[rows, lengths - 1], back[:, 0]], dim=-1)
-
-
-class _Convolutional(nn.Module):
-    """Filters of several widths, rectified, their maximum or mean over all places, projected."""
-
-    def __init__(self, sizes: Sizes, pooling: str) -> None:
-        super().__init__()
-        self.mean, self.width, self.padding = pooling == "mean", sizes.projection, sizes.padding
-        self.filters = nn.ModuleList(
-            nn.Conv1d(sizes.words, sizes.channels, width) for width in sizes.filters
-        )
-        self.projection = nn.Linear(sizes.channels * len(sizes.filters), sizes.projection)
-
-    def forward(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        words = embedded.masked_fill(_beyond(embedded, lengths)[:, :, None], 0).transpose(1, 2)
-        pooled = []
-        for conv, padding in zip(self.filters, self.padding, strict=True):
-            (width,) = conv.kernel_size
-            # Enough behind for one place even in the shortest batch.
-            behind = max(padding, width - padding - words.shape[2])
-            maps = functional.relu(conv(functional.pad(words, (padding, behind))))
-            places = (lengths + 2 * padding - width + 1).clamp(min=1)  # one if it is too short
-            # After the rectifier zero is as good as nothing, for a maximum and for a sum.
-            maps = maps.masked_fill(_beyond(maps.transpose(1, 2), places)[:, None], 0)
-            pooled.append(maps.sum(dim=2) / places[:, None] if self.mean else maps.amax(dim=2))
-        return self.projection(torch.cat(pooled, dim=1))
-
-
-class _Attentive(nn.Module):
-    """Self-attention over the states H of an LSTM (Lin et al. 2017), of the heads one vector.
-
-    A = softmax over the words of W2 tanh(W1 Hᵀ); M = A H has one row per head. "max" is the maximum
-    over the heads; "last", which the paper does not explain, the last row, so others learn nothing.
-    """
-
-    def __init__(self, sizes: Sizes, pooling: str) -> None:
-        super().__init__()
-        self.lstm, self.last, self.width = _BiLSTM(sizes), pooling == "last", 2 * sizes.hidden
-        self.first = nn.Linear(2 * sizes.hidden, sizes.attention, bias=False)
-        self.second = nn.Linear(sizes.attention, sizes.heads, bias=False)
-
-    def forward(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        states = self.lstm(embedded, lengths)
-        scores = self.second(torch.tanh(self.first(states)))
-        attention = scores.masked_fill(_beyond(states, lengths)[:, :, None], -torch.inf).softmax(1)
-        heads = attention.transpose(1, 2) @ states  # (b, heads, 2 * hidden)
-        return heads[:, -1] if self.last else heads.amax(dim=1)
-
-
-def _beyond(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """bool ``(b, t)``: the places of ``states`` ``(b, t, ...)`` that are behind the sentence."""
-    return torch.arange(states.shape[1], device=states.device) >= lengths[:, None]
-
-
 def encoder(name: str, sizes: Sizes, seed: int) -> nn.Module:
     """An encoder with random weights, drawn from ``seed``; EncoderError for an unknown name."""
     if name not in ENCODERS:
         raise EncoderError(f"the encoder {name!r} is none of {', '.join(ENCODERS)}")
-    kinds = {"rnn": _Recurrent, "cnn": _Convolutional, "attention": _Attentive}
     kind, pooling = name.split("-")
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        return kinds[kind](sizes, pooling)
+        return networks.KINDS[kind](sizes, pooling)
 
 
 def weights(module: nn.Module) -> dict[str, np.ndarray]:
@@ -239,7 +142,7 @@ def encode(
         return vectors_of(net.to(where), table).cpu().numpy()
 
 
-@torch.inference_mode()
+@without_gradients
 def vectors_of(net: nn.Module, table: SentenceTable) -> torch.Tensor:
     """Vectors ``(n, width)`` of all sentences of a table, nothing dropped out."""
     net.eval()
@@ -341,7 +244,7 @@ def train_nli(
     return InferenceEncoder(name, sizes, arrays)
 
 
-@torch.inference_mode()
+@without_gradients
 def _classified(head: nn.Linear, u: torch.Tensor, v: torch.Tensor) -> np.ndarray:
     return head(pair_features(u, v)).argmax(dim=1).cpu().numpy()
 
@@ -509,7 +412,7 @@ class Recipe:
     sizes: Sizes
     ask: Ask  # all that decides the weights
     making: Callable[[], Making] | None = None  # what makes them; none for random ones
-    nli: "Recipe | None" = None  # of English, what it was mapped from
+    nli: Recipe | None = None  # of English, what it was mapped from
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights."""

@@ -4,6 +4,8 @@ Ravishankar, Øvrelid and Velldal (2019, section 5.2) use the supervised VecMap 
 (2016). The target stays as it is, so several languages can be mapped onto one.
 """
 
+from __future__ import annotations
+
 import hashlib
 import itertools
 import sys
@@ -16,15 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gensim.models import KeyedVectors
-from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes
-from sacremoses import MosesTokenizer
-from scipy import sparse
-from scipy.linalg import orthogonal_procrustes
-from scipy.sparse.linalg import lsqr, svds
-from sklearn.preprocessing import normalize
 
 from xlx.results import checks, executors, paths, progress, work
+from xlx.results.deferred import deferred
+
+models = deferred("gensim.models")
+fasttext = deferred("gensim.models.fasttext")
+sacremoses = deferred("sacremoses")
+sparse = deferred("scipy.sparse")
+linalg = deferred("scipy.linalg")
+sparse_linalg = deferred("scipy.sparse.linalg")
+preprocessing = deferred("sklearn.preprocessing")
 
 sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
 
@@ -51,12 +55,12 @@ def normalised_words(vectors: np.ndarray, *, like: np.ndarray | None = None) -> 
     ``like`` ``(m, dim)``: the vocabulary whose mean is taken, for words that are not in it. A row
     of zeros is a word of which nothing is known: it stays zero and counts in no mean.
     """
-    unit = normalize(np.array(vectors, dtype=np.float64))
-    vocabulary = unit if like is None else normalize(np.array(like, dtype=np.float64))
+    unit = preprocessing.normalize(np.array(vectors, dtype=np.float64))
+    vocabulary = unit if like is None else preprocessing.normalize(np.array(like, dtype=np.float64))
     known = vocabulary[vocabulary.any(axis=1)]
     if len(known):
         unit[unit.any(axis=1)] -= known.mean(axis=0)
-    return normalize(unit).astype(np.float32)
+    return preprocessing.normalize(unit).astype(np.float32)
 
 
 def orthogonal_map(source: np.ndarray, target: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -71,7 +75,7 @@ def orthogonal_map(source: np.ndarray, target: np.ndarray, pairs: np.ndarray) ->
             "than numbers leave the map open; give a larger dictionary or narrower vectors"
         )
     x, z = source[pairs[:, 0]].astype(np.float64), target[pairs[:, 1]].astype(np.float64)
-    return orthogonal_procrustes(x, z)[0]
+    return linalg.orthogonal_procrustes(x, z)[0]
 
 
 # Moses takes a tenth of a millisecond a line, and English is read again for each of its partners.
@@ -87,7 +91,7 @@ def tokenize(text: str, language: str) -> tuple[str, ...]:
     return tuple(lowered(word, language) for token in tokens for word in token.split())
 
 
-_tokenizer = lru_cache(maxsize=64)(MosesTokenizer)
+_tokenizer = lru_cache(maxsize=64)(sacremoses.MosesTokenizer)
 
 
 @lru_cache(maxsize=1)
@@ -204,7 +208,9 @@ class ParallelText:
         return [(one.strip(), other.strip()) for one, other in pairs]
 
 
-def pretrained(path: str | Path, *, limit: int = LIMIT, dim: int | None = None) -> KeyedVectors:
+def pretrained(
+    path: str | Path, *, limit: int = LIMIT, dim: int | None = None
+) -> models.KeyedVectors:
     """The first ``limit`` vectors of a file of fastText, as text or gzipped.
 
     WordVectorsError for another kind of file, a torn one, vectors of other than ``dim`` numbers.
@@ -212,7 +218,7 @@ def pretrained(path: str | Path, *, limit: int = LIMIT, dim: int | None = None) 
     try:
         # a few words of the published files are no whole UTF-8
         options = {"limit": limit, "unicode_errors": "replace"}
-        vectors = KeyedVectors.load_word2vec_format(str(path), **options)
+        vectors = models.KeyedVectors.load_word2vec_format(str(path), **options)
     except (OSError, EOFError, ValueError) as error:
         raise WordVectorsError(f"{path} is no whole file of fastText: {error}") from None
     if dim not in (None, vectors.vector_size):
@@ -225,7 +231,9 @@ def pretrained(path: str | Path, *, limit: int = LIMIT, dim: int | None = None) 
     return _with_words(vectors, words, vectors.vectors[: len(words)])
 
 
-def _with_words(vectors: KeyedVectors, words: Sequence[str], own: np.ndarray) -> KeyedVectors:
+def _with_words(
+    vectors: models.KeyedVectors, words: Sequence[str], own: np.ndarray
+) -> models.KeyedVectors:
     """Vectors of these words alone; the n-grams, where there are, stay."""
     vectors.index_to_key = list(words)
     vectors.key_to_index = {word: i for i, word in enumerate(words)}
@@ -233,7 +241,7 @@ def _with_words(vectors: KeyedVectors, words: Sequence[str], own: np.ndarray) ->
     return vectors
 
 
-def lookup(vectors: KeyedVectors, words: Sequence[str]) -> np.ndarray:
+def lookup(vectors: models.KeyedVectors, words: Sequence[str]) -> np.ndarray:
     """The vectors of words, float32 ``(n, dim)``; of counted ones a word without a vector of its
     own is the mean of those of its n-grams; where there are none, it is zeros."""
     found = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
@@ -272,18 +280,18 @@ def factorised(lines: Iterable[str], language: str, options: Mapping[str, Any]) 
             "smaller min_count or a smaller dim"
         )
     information = _information(_neighbours(sentences, words, options["window"]))
-    u, s, _ = svds(information, k=dim, rng=np.random.default_rng(options["seed"]))
-    vectors = normalize(u * np.sqrt(np.maximum(s, 0))).astype(np.float32)
+    u, s, _ = sparse_linalg.svds(information, k=dim, rng=np.random.default_rng(options["seed"]))
+    vectors = preprocessing.normalize(u * np.sqrt(np.maximum(s, 0))).astype(np.float32)
     return {
         "words": np.array(words, dtype=object), "vectors": vectors, "lengths": np.array(lengths),
         "ngrams": _fitted_ngrams(words, vectors, lengths, options["buckets"]),
     }  # fmt: skip
 
 
-def counted(value: Value) -> FastTextKeyedVectors:
+def counted(value: Value) -> fasttext.FastTextKeyedVectors:
     """The vectors that `factorised` has made."""
     ngrams, lengths = value["ngrams"], value["lengths"].tolist()
-    vectors = FastTextKeyedVectors(ngrams.shape[1], *lengths, len(ngrams))
+    vectors = fasttext.FastTextKeyedVectors(ngrams.shape[1], *lengths, len(ngrams))
     vectors.vectors_ngrams = ngrams
     return _with_words(vectors, value["words"].tolist(), value["vectors"])
 
@@ -322,13 +330,13 @@ def _fitted_ngrams(
     words: Sequence[str], vectors: np.ndarray, lengths: tuple[int, int], buckets: int
 ) -> np.ndarray:
     """N-gram vectors whose means are nearest to the words' own, by damped least squares."""
-    hashes = [ft_ngram_hashes(word, *lengths, buckets) for word in words]
+    hashes = [fasttext.ft_ngram_hashes(word, *lengths, buckets) for word in words]
     sizes = np.array([len(own) for own in hashes])
     rows = np.repeat(np.arange(len(words)), sizes)
     columns = np.fromiter(itertools.chain.from_iterable(hashes), np.int64, len(rows))
     shares = (1 / sizes[rows]).astype(np.float32)
     mean_of = sparse.csr_array((shares, (rows, columns)), shape=(len(words), buckets))
-    fitted = [lsqr(mean_of, x, damp=_DAMPING, iter_lim=_STEPS)[0] for x in vectors.T]
+    fitted = [sparse_linalg.lsqr(mean_of, x, damp=_DAMPING, iter_lim=_STEPS)[0] for x in vectors.T]
     return np.stack(fitted, axis=1).astype(np.float32)
 
 
@@ -376,7 +384,7 @@ class Words:
         return Ask("word-vectors", {"language": self.language} | about)
 
     @cached_property
-    def vectors(self) -> KeyedVectors:
+    def vectors(self) -> models.KeyedVectors:
         """As `pretrained` or `factorised`; WordVectorsError where the text lacks the language."""
         if self.path is not None:
             return pretrained(self.path, dim=self.dim)

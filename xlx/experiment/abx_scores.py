@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from xlx.measures import abx, alignment
+from xlx.results.deferred import deferred
 from xlx.subjects import identity, states
 from xlx.subjects.identity import Name
 from xlx.subjects.loading import Encoder
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
+
+sparse = deferred("scipy.sparse")
 
 
 def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:

@@ -12,11 +12,14 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
 
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, language_weights, pair_weights
 from xlx.measures import registered, statistics
 from xlx.results import checks
+from xlx.results.deferred import deferred
+
+special = deferred("scipy.special")
+stats = deferred("scipy.stats")
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,19 @@ from itertools import groupby, product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import csgraph
 
 from xlx.measures import answers
 from xlx.results import checks, executors, ledger, work
+from xlx.results.deferred import deferred
 from xlx.subjects import finetuning, identity, predicting
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, learning
 from xlx.subjects.predicting import Headed
 from xlx.text.examples import Examples, aligned, check_parallel, crossed
 from xlx.text.questions import Questions
+
+sparse = deferred("scipy.sparse")
 
 #: The scores of an answer: ours (`answers`) and by the letter of two published scripts.
 MEASURES: tuple[str, ...] = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")

@@ -13,17 +13,19 @@ from itertools import groupby
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from xlx.experiment.scoring import BAG, BagOfSubwords, Subject, as_subject
 from xlx.measures import alignment, mexa
 from xlx.results import checks, ledger, work
+from xlx.results.deferred import deferred
 from xlx.results.settings import current
 from xlx.subjects import loading
 from xlx.subjects.identity import Name
 from xlx.subjects.states import POOLINGS, embed_poolings
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
+
+sparse = deferred("scipy.sparse")
 
 #: The two ways to a sentence's vector that the paper compares (section 3.1), its own first.
 MEXA_POOLINGS = ("weighted_mean", "last")

@@ -11,6 +11,8 @@ entries of all others as they are, and the vectors are read once for all that is
 a function makes of a subject and a text is `kept` by one line.
 """
 
+from __future__ import annotations
+
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +23,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy import sparse
 
 from xlx.experiment.abx_scores import (
     BY_LANGUAGE,
@@ -44,11 +44,15 @@ from xlx.experiment.abx_scores import (
 from xlx.experiment.averages import averaged_scores
 from xlx.measures import abx, registered
 from xlx.results import checks, ledger, work
+from xlx.results.deferred import deferred
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, series_name
 from xlx.subjects.loading import Encoder
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+torch = deferred("torch")
+sparse = deferred("scipy.sparse")
 
 #: Steps between the lowest and the highest difference of a layer: its errors keep three digits.
 _STEPS = 2**8 - 1
@@ -73,7 +77,7 @@ class Reading:
     states: Mapping[str, Any]
     cut: list[int]
     device: str | torch.device = "cpu"
-    dtype: torch.dtype = torch.float32
+    dtype: torch.dtype | None = None  # that it is compared in; float32
 
     @property
     def counts(self) -> bool:

@@ -17,14 +17,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.measures import probes
 from xlx.measures.sentence_tasks import TASK_PARTS, ProbingTask, TaskPart
 from xlx.results import checks, ledger, work
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.languages import joined_words
+
+stats = deferred("scipy.stats")
 
 #: Bytes of states that probes are trained on in one go: tasks together train faster than alone.
 _MEMORY = 2**27

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from xlx.experiment.grids import grid, groups_of
 from xlx.measures import igap, statistics
 from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
+from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
@@ -27,6 +27,8 @@ from xlx.text import examples, labelled, negation
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
+
+sparse = deferred("scipy.sparse")
 
 #: Does a sentence deny something? Labelled in English, alike in its translations.
 NEGATION = "negation"

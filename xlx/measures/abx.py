@@ -6,6 +6,8 @@ translation. In *meaning discrimination* (MD) A is X's translation, B another se
 language. de Seyssel et al. (2025), section 3 and Appendix B.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,11 +16,13 @@ from operator import attrgetter
 
 import numpy as np
 import pandas as pd
-import torch
 
 from xlx.measures import alignment
 from xlx.measures.alignment import Block, Vectors, blocks, unit_vectors
 from xlx.results import checks
+from xlx.results.deferred import deferred
+
+torch = deferred("torch")
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Comparisons:
     def of(
         cls, cells: torch.Tensor, groupings: Collection[PositionGroups], worth: float = 1,
         start: int = 0,
-    ) -> "Comparisons":  # fmt: skip
+    ) -> Comparisons:  # fmt: skip
         """Those of ``(m, n, n)`` or a strip, 0 on diagonals; ``worth``: what 1 in a cell counts."""
         r, n = cells.shape[1:]
         sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells
@@ -116,17 +120,17 @@ class Comparisons:
         return cls(rows.sum(axis=1), at, inside)
 
     @classmethod
-    def every(cls, n: int, groupings: Collection[PositionGroups]) -> "Comparisons":
+    def every(cls, n: int, groupings: Collection[PositionGroups]) -> Comparisons:
         """All of n positions, of one pair of languages."""
         inside = {x: np.array([x.sizes * (x.sizes - 1.0)]) for x in groupings}
         return cls(np.array([n * (n - 1.0)]), np.full((1, n), 2.0 * (n - 1)), inside)
 
-    def __add__(self, other: "Comparisons") -> "Comparisons":
+    def __add__(self, other: Comparisons) -> Comparisons:
         inside = {groups: sums + other.inside[groups] for groups, sums in self.inside.items()}
         return Comparisons(self.total + other.total, self.at + other.at, inside)
 
     @classmethod
-    def of_queries(cls, credit: np.ndarray, groupings: Collection[PositionGroups]) -> "Comparisons":
+    def of_queries(cls, credit: np.ndarray, groupings: Collection[PositionGroups]) -> Comparisons:
         """Those that hold one position each: ``(m, n)``."""
         nothing = {groups: np.zeros((len(credit), groups.n)) for groups in groupings}
         return cls(credit.sum(axis=1), credit, nothing)
@@ -135,7 +139,7 @@ class Comparisons:
         """What is left of the total without each group, ``(m, n_groups)``."""
         return self.total[:, None] - groups.sums(self.at) + self.inside[groups]
 
-    def taken(self, rows: Sequence[int]) -> "Comparisons":
+    def taken(self, rows: Sequence[int]) -> Comparisons:
         """Those of some pairs, in this order."""
         inside = {groups: sums[rows] for groups, sums in self.inside.items()}
         return Comparisons(self.total[rows], self.at[rows], inside)
@@ -394,7 +398,7 @@ class PairScores:
     left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     masked: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def as_asked(self, pairs: Sequence[tuple[str, str]]) -> "PairScores":
+    def as_asked(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         """The scores of some of the pairs, as they stand here or the other way round."""
         where = {own[:: 1 - 2 * k]: (i, k) for i, own in enumerate(self.pairs) for k in (0, 1)}
         at, turned = np.array([where[pair] for pair in pairs]).T
@@ -436,7 +440,7 @@ def exact(
     states: Vectors | Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None, measures: Sequence[Measure] = REGISTERED,
     masks: Masks | None = None, groups: Mapping[str, Sequence[object]] | None = None,
-    device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32,
+    device: str | torch.device = "cpu", dtype: torch.dtype | None = None,
 ) -> PairScores:  # fmt: skip
     """LD, MD (section 3), retrieval or other measures of all language pairs, of all triplets.
 

@@ -16,16 +16,21 @@ small numbers with all their digits: the *offsets* ``c·a'`` come from float64, 
 ``x'·a'`` from one float32 matrix product.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy import sparse, stats
 
 from xlx.results import checks
+from xlx.results.deferred import deferred
+
+torch = deferred("torch")
+sparse = deferred("scipy.sparse")
+stats = deferred("scipy.stats")
 
 Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
@@ -134,14 +139,14 @@ def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def blocks(
     vectors: Vectors, pairs: Sequence[tuple[str, str]] | None = None, *,
-    device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32, strips: bool = False,
+    device: str | torch.device = "cpu", dtype: torch.dtype | None = None, strips: bool = False,
 ) -> Iterator[Block]:  # fmt: skip
     """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
 
     If ``strips``, matrices of more than `WHOLE_NUMBERS` are never whole: of each pair come the
     strips of the second language with the first, then those of the first with the second.
     """
-    units = unit_vectors(vectors)
+    units, dtype = unit_vectors(vectors), dtype or torch.float32
     languages = list(units)
     if pairs is None:
         pairs = list(combinations(languages, 2))

@@ -6,14 +6,18 @@ language), or correlate what all pairs of sentences have (CKA, RSA). Without a g
 the others keep their neighbours and their centring, as the candidates of retrieval stay.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from xlx.measures.abx import LD, MD, RETRIEVAL, Comparisons, Measure, PositionGroups, Side
+from xlx.results.deferred import deferred
+
+torch = deferred("torch")
 
 
 def of_sentences(name: str, values: Callable[[Side], torch.Tensor]) -> Measure:

@@ -17,10 +17,12 @@ from math import comb
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from xlx.measures import statistics
 from xlx.measures.statistics import SLACK
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: Training errors E' of the curves (section 4.1), from 0.2 to 0.
 TRAINING_ERRORS = tuple(round(0.2 - 0.025 * step, 3) for step in range(9))

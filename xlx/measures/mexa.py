@@ -15,17 +15,20 @@ and the first term is the same for all. The next two come from float64, the last
 product for all sentences; where that leaves a comparison open it is made again in float64.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy.special import gammaln
 
 from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
 from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, undefined, unit_vectors
 from xlx.measures.statistics import share_interval
+from xlx.results.deferred import deferred
+
+special, torch = deferred("scipy.special"), deferred("torch")
 
 #: Rounding errors of a dot product, in units of the last place of the product of the lengths.
 _ROUNDING = 16
@@ -244,7 +247,12 @@ def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     free = total - 1 - np.asarray(rivals, dtype=np.float64)
     possible = free >= n - 1
     free = np.where(possible, free, n - 1)
-    logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
+    logs = (
+        special.gammaln(free + 1)
+        - special.gammaln(free - n + 2)
+        - special.gammaln(total)
+        + special.gammaln(total - n + 1)
+    )
     return np.where(possible, np.exp(logs), 0.0)
 
 

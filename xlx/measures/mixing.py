@@ -22,9 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
 
 from xlx.measures import statistics
+from xlx.results.deferred import deferred
+
+special = deferred("scipy.special")
+stats = deferred("scipy.stats")
 
 #: With fewer groups of examples on one side of a share, its interval is Wilson's.
 FEW = 10

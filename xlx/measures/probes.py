@@ -14,19 +14,22 @@ for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere 
 What is measured has one row per group and one column per seed, ``(g, s)``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import ArrayLike
-from torch.nn.functional import pad
-from torch.nn.utils.rnn import pad_sequence
 
 from xlx.results import checks
+from xlx.results.deferred import deferred
 from xlx.results.settings import current
+
+torch = deferred("torch")
 
 SEEDS = tuple(range(6))
 ACTIVATIONS = ("relu", "sigmoid")
@@ -111,7 +114,7 @@ class Probes:
     seeds: tuple[int, ...]
     activation: str = "relu"
 
-    def take(self, groups: Sequence[int]) -> "Probes":
+    def take(self, groups: Sequence[int]) -> Probes:
         """The probes of some groups (one may occur often), for states of another set of groups."""
         rows = np.asarray(groups, dtype=np.int64)
         index = torch.as_tensor(rows, device=self.mean.device)
@@ -139,7 +142,7 @@ class Probes:
     def logits(self, states: torch.Tensor, group: int) -> torch.Tensor:
         """What each of a group's probes gives its states ``(n, d)``: ``(s, K, n)``."""
         x = self.standardised(states.to(self.mean.device), group)
-        x = pad(x, (0, 1), value=1.0)[None]
+        x = torch.nn.functional.pad(x, (0, 1), value=1.0)[None]
         return logits_of([layer[group, None] for layer in self.weights], x, self.activation)[0]
 
 
@@ -169,10 +172,10 @@ def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
 
 
 #: Weights of layers, as in `Probes`.
-Layers = Sequence[torch.Tensor]
+Layers: TypeAlias = "Sequence[torch.Tensor]"
 #: Of groups the standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``,
 #: sizes ``(g,)``; what fills up the shorter ones is behind.
-Data = tuple[torch.Tensor, torch.Tensor, np.ndarray]
+Data: TypeAlias = "tuple[torch.Tensor, torch.Tensor, np.ndarray]"
 
 
 def logits_of(weights: Layers, x: torch.Tensor, activation: str) -> torch.Tensor:
@@ -320,9 +323,9 @@ def _load(
                 if not standardise:
                     mean, scale = torch.zeros_like(mean), torch.ones_like(scale)
                 probes.mean[group], probes.scale[group] = mean, scale
-            x.append(pad(probes.standardised(states, group), (0, 1), value=1.0))
+            x.append(torch.nn.functional.pad(probes.standardised(states, group), (0, 1), value=1.0))
             y.append(labels)
-        padded = (pad_sequence(own, batch_first=True) for own in (x, y))
+        padded = (torch.nn.utils.rnn.pad_sequence(own, batch_first=True) for own in (x, y))
         yield *padded, split.sizes[chunk]
 
 

@@ -37,6 +37,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from sys import intern
 from typing import NamedTuple
@@ -389,7 +390,11 @@ class ProbingTask:
         return {name: getattr(self, name) for name in TASK_PARTS}
 
     def text_hash(self) -> str:
-        """SHA-256 of the sentences and labels of all parts."""
+        """SHA-256 of the sentences and labels of all parts, made once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
         digest = hashlib.sha256("\t".join(self.classes).encode())
         for name, part in self.parts().items():
             digest.update(f"\n\n{name}\n".encode())

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from xlx.results import checks
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 #: Differences of floats below this are none.
 SLACK = 1e-12
@@ -99,6 +100,8 @@ def interval(score: np.ndarray | float, error: np.ndarray | float) -> tuple[np.n
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:
     """Wilson interval of a share of independent trials (a tie is half a success)."""
+    from statsmodels.stats.proportion import proportion_confint
+
     return proportion_confint(successes, n, alpha=1 - checks.level(level), method="wilson")
 
 

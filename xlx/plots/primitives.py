@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -23,6 +22,9 @@ from matplotlib.ticker import MaxNLocator
 from xlx.plots.panels import HATCHED, Column, Panels, order, panels, parts, write
 from xlx.plots.style import HIGH, MISSING, SMALL, TINY, Look, ink
 from xlx.plots.style import looks as looks_of
+from xlx.results.deferred import deferred
+
+seaborn = deferred("seaborn")
 
 #: Black lined with white shows on dark and bright cells alike.
 FRAME = {

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 import xlx
 from xlx.report import (
@@ -43,10 +42,13 @@ from xlx.report.tables import (
     scores_of_tasks,
 )
 from xlx.results import checks, store
+from xlx.results.deferred import deferred
 from xlx.results.settings import current
 from xlx.subjects import folders, loading
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+torch = deferred("torch")
 
 _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
 _OPTIONS = ("--text", "--languages", "--pivot", "--tasks", "--sentences", *options.AS_ASKED,

@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import torch
-
 from xlx.report.inputs import ReportedModel, reported_model
 from xlx.results import paths, work
+from xlx.results.deferred import deferred
 from xlx.results.settings import settings
 from xlx.subjects import folders, loading, states
 from xlx.subjects.identity import download_ahead, local_folder, public_models
 from xlx.subjects.pooling import POOLINGS
 from xlx.text.parallel import ParallelCorpus
+
+torch = deferred("torch")
 
 
 def listed(text: str) -> list[str]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from xlx.experiment import abx_scores, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
@@ -26,6 +25,7 @@ from xlx.measures import abx, alignment, mexa, probes, registered, statistics
 from xlx.measures.sentence_tasks import Rules, parallel_tasks
 from xlx.report.inputs import ReportedModel
 from xlx.results import checks
+from xlx.results.deferred import deferred
 from xlx.subjects import loading, states
 from xlx.subjects.identity import Name
 from xlx.text import downstream, files, languages, parallel
@@ -33,6 +33,8 @@ from xlx.text.files import TextError
 from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus
 from xlx.text.trees import load_trees
+
+torch = deferred("torch")
 
 #: By their names of `TABLES`.
 Tables = Mapping[str, pd.DataFrame]

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from xlx.results.deferred import deferred
+
+sparse = deferred("scipy.sparse")
 
 
 def several(

@@ -19,6 +19,8 @@ resumed so.
     run.predictions["de"]  # (n_checkpoints, n_examples); of a reader, (n_checkpoints, n, 2) places
 """
 
+from __future__ import annotations
+
 import json
 import math
 import time
@@ -30,11 +32,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch.nn import functional
 
 from xlx.measures import statistics
 from xlx.results import ledger, progress, provenance, store, work
+from xlx.results.deferred import deferred
 from xlx.results.ledger import Ask, Cache
 from xlx.results.settings import current
 from xlx.results.store import StoreWarning, written_whole
@@ -43,6 +44,9 @@ from xlx.subjects.jobs import FinetuningError, Job, Recipe, learning, run_about
 from xlx.subjects.predicting import Tuned, autocast, quickly, score
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
+
+torch = deferred("torch")
+functional = deferred("torch.nn.functional")
 
 
 class Spared(Mapping[str, np.ndarray]):

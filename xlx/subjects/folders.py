@@ -3,6 +3,8 @@
 No code that comes with a model is ever run, and no pickle read that holds more than tensors.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib.util
 import inspect
@@ -14,9 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from xlx.results.deferred import deferred, without_gradients
 from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
+
+torch = deferred("torch")
 
 #: Part of a model → its device ("cuda:0", 0, "cpu", "disk"); or how accelerate is to spread it.
 DeviceMap = str | Mapping[str, int | str]
@@ -180,7 +183,7 @@ def reads_both_ways(config: Any) -> str | None:
     return next((name for name, value in said.items() if getattr(text, name, None) is value), None)
 
 
-@torch.inference_mode()
+@without_gradients
 def check_direction(label: str, config: Any, model: Any, device: torch.device) -> None:
     """Refuse a model that is to read both ways and does not, as the code of its class cannot."""
     if said := reads_both_ways(config):

@@ -4,6 +4,8 @@
 as PyTorch 1.7 to 1.11 did unasked; elsewhere it is float32. As a name it is part of asks.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -16,23 +18,26 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from xlx.results import checks, paths
+from xlx.results.deferred import deferred, without_gradients
 from xlx.results.settings import current
 from xlx.results.store import written_whole
 from xlx.subjects import folders, identity
 from xlx.subjects.identity import Identity, Name, content_of, model_files
 from xlx.subjects.pooling import OWN, OwnVector, own_vector
 
-#: What a precision is called → the type of the weights.
-DTYPES = {
-    "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16,
-    "tf32": torch.float32,
-}  # fmt: skip
+torch = deferred("torch")
+
+#: What precisions are called.
+DTYPES = ("float32", "bfloat16", "float16", "tf32")
 #: Those that a model is fine-tuned in: float16 would need its loss scaled.
 OF_TRAINING = ("float32", "bfloat16", "tf32")
+
+
+def weight_type(dtype: str) -> torch.dtype:
+    """The type of the weights at a precision of `DTYPES`."""
+    return getattr(torch, dtype.replace("tf", "float"))
 
 
 @contextmanager
@@ -49,16 +54,9 @@ def tf32_products(device: torch.device, wanted: bool) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-_aten = torch.ops.aten
-_PRODUCTS = {
-    _aten.mm.default, _aten.bmm.default, _aten.addmm.default, _aten.baddbmm.default,
-    _aten.linear.default, _aten.matmul.default,
-}  # fmt: skip
-
-
 def products(device: torch.device) -> AbstractContextManager[Any]:
     """Within, products of bfloat16 on a CPU go by way of float32 if it lacks the instructions."""
-    return nullcontext() if device.type != "cpu" or supported() else _ByFloat32()
+    return nullcontext() if device.type != "cpu" or supported() else _by_float32()()
 
 
 @cache
@@ -67,15 +65,24 @@ def supported() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-class _ByFloat32(TorchDispatchMode):
-    def __torch_dispatch__(
-        self, function: Any, types: Any, arguments: tuple = (), options: Any = None
-    ) -> Any:
-        options = options or {}
-        if function not in _PRODUCTS or arguments[0].dtype != torch.bfloat16:
-            return function(*arguments, **options)
-        wide = [one.float() if isinstance(one, torch.Tensor) else one for one in arguments]
-        return function(*wide, **options).bfloat16()
+@cache
+def _by_float32() -> type[AbstractContextManager[Any]]:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    names = ("mm", "bmm", "addmm", "baddbmm", "linear", "matmul")
+    in_float32 = {getattr(torch.ops.aten, name).default for name in names}
+
+    class ByFloat32(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, function: Any, types: Any, arguments: tuple = (), options: Any = None
+        ) -> Any:
+            options = options or {}
+            if function not in in_float32 or arguments[0].dtype != torch.bfloat16:
+                return function(*arguments, **options)
+            wide = [x.float() if isinstance(x, torch.Tensor) else x for x in arguments]
+            return function(*wide, **options).bfloat16()
+
+    return ByFloat32
 
 
 def untrained_folder(name: Name, seed: int) -> Path:
@@ -131,7 +138,7 @@ class Encoder(Identity):
         )
 
     @cached_property
-    def own_reader(self) -> "Encoder":
+    def own_reader(self) -> Encoder:
         """The same model, reading text as its folder declares; ValueError where it cannot be."""
         if self.own is None or self.own.problem:
             what = "nothing" if self.own is None else f"{self.own.problem}: not supported here"
@@ -141,7 +148,7 @@ class Encoder(Identity):
             )
         return replace(self, tokenizer=self.own.words(self.tokenizer))
 
-    def reader(self, pooling: str) -> "Encoder":
+    def reader(self, pooling: str) -> Encoder:
         """Itself, or for "own" `own_reader`."""
         return self.own_reader if pooling == OWN else self
 
@@ -270,8 +277,8 @@ def load(
     torch_device = device_of(device)
     label, folder, step = _found(name, step, revision)
     if device_map is None and quantization is None:
-        folders.check_fits(label, model_files(label, folder), DTYPES[dtype], torch_device)
-    config, model = folders.load_model(label, folder, DTYPES[dtype], device_map, quantization)
+        folders.check_fits(label, model_files(label, folder), weight_type(dtype), torch_device)
+    config, model = folders.load_model(label, folder, weight_type(dtype), device_map, quantization)
     torch_device = placed(model, torch_device, spread=device_map is not None)
     kind = folders.kind_of(config)
     if kind == "encoder-decoder":
@@ -283,7 +290,7 @@ def load(
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
-        label, step, content, model, words, kind, torch_device, DTYPES[dtype],
+        label, step, content, model, words, kind, torch_device, weight_type(dtype),
         own_vector(label, folder), dtype == "tf32",
     )  # fmt: skip
 
@@ -384,7 +391,7 @@ def headed_model(
     label, folder, _ = _found(name)
     decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
     options = folders.placement(
-        label, folder, DTYPES[current().dtype], current().device_map, quantization
+        label, folder, weight_type(current().dtype), current().device_map, quantization
     )
     model, missing, words = _with_head(label, folder, reads, options)
     if missing:
@@ -431,7 +438,7 @@ def _with_head(
     return model, sorted(report["missing_keys"]), folders.load_tokenizer(label, folder)
 
 
-@torch.no_grad()
+@without_gradients
 def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.Generator) -> None:
     """New weights: matrices normal with this standard deviation, biases zero."""
     parameters = dict(model.named_parameters())

@@ -6,19 +6,21 @@
 last, which has that vector. What else a folder declares is named as not supported.
 """
 
+from __future__ import annotations
+
 import copy
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file
-
 from xlx.results import store
+from xlx.results.deferred import deferred
 from xlx.subjects import identity
 from xlx.subjects.identity import read_json
+
+torch = deferred("torch")
 
 OWN = "own"
 POOLINGS = ("mean", "weighted_mean", "last", "cls", OWN)
@@ -162,9 +164,15 @@ class OwnVector:
         return sizes[-1] if sizes else dim * len(self.poolings)
 
 
-class _Normalize(torch.nn.Module):
-    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.normalize(vectors, dim=-1)
+@cache
+def _normalize() -> torch.nn.Module:
+    """To unit length."""
+
+    class Normalize(torch.nn.Module):
+        def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.normalize(vectors, dim=-1)
+
+    return Normalize()
 
 
 def _activation(said: dict[str, Any]) -> type[torch.nn.Module] | None:
@@ -177,10 +185,12 @@ def _activation(said: dict[str, Any]) -> type[torch.nn.Module] | None:
 def _head(kind: str, folder: Path, said: dict[str, Any], drawn: bool) -> torch.nn.Module:
     """One module after the pooling; ``drawn``: with new weights."""
     if kind == "Normalize":
-        return _Normalize()
+        return _normalize()
     linear = torch.nn.Linear(said["in_features"], said["out_features"], said.get("bias", True))
     if not drawn:
         try:
+            from safetensors.torch import load_file
+
             file = _weights(folder)[0]
             safe = file.suffix == ".safetensors"
             held = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)

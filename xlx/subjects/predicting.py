@@ -5,6 +5,8 @@ A context longer than the model takes is read in windows that overlap, so nothin
 over all windows.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import re
@@ -14,16 +16,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from xlx.measures.answers import f1
 from xlx.results import executors
+from xlx.results.deferred import deferred, without_gradients
 from xlx.results.settings import current
 from xlx.subjects import identity, loading
 from xlx.subjects.jobs import Recipe
 from xlx.subjects.states import Row, batches, padded, tokenise
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
+
+torch = deferred("torch")
 
 #: Questions of which the places of all tokens are held at once.
 TOKENISED_AT_ONCE = 1000
@@ -177,9 +181,9 @@ def quickly(recipe: Recipe) -> Iterator[None]:
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
     """Forward passes in this type."""
-    if loading.DTYPES[dtype] == torch.float32:
+    if loading.weight_type(dtype) == torch.float32:
         return nullcontext()
-    return torch.autocast(device.type, dtype=loading.DTYPES[dtype])
+    return torch.autocast(device.type, dtype=loading.weight_type(dtype))
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,7 @@ class Tuned:
     @classmethod
     def new(
         cls, name: identity.Name, train: Examples | Questions, recipe: Recipe, seed: int
-    ) -> "Tuned":
+    ) -> Tuned:
         """A model with a new head: a classifier of examples, or a reader of questions."""
         n_classes = len(train.classes) if isinstance(train, Examples) else None
         model, tokenizer, limit = loading.task_model(
@@ -288,7 +292,7 @@ class Tuned:
         answers, highest = zip(*best, strict=True)
         return np.concatenate(answers), np.concatenate(highest).astype(np.float16)
 
-    @torch.inference_mode()
+    @without_gradients
     def _outputs(self, rows: Sequence[Row]) -> Iterator[tuple[np.ndarray, int, Any]]:
         """Batches of rows, the length of each, and what the model puts out."""
         self.model.eval()

@@ -5,6 +5,8 @@ the tokenizer's habit, so that a token's position in a causal model never depend
 of its batch. Which rows share a batch can move a number in its last digits.
 """
 
+from __future__ import annotations
+
 import inspect
 import textwrap
 import warnings
@@ -14,11 +16,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import torch
-from scipy import sparse
-from torch.nn.utils.rnn import pad_sequence
 
 from xlx.results import checks, progress, provenance
+from xlx.results.deferred import deferred, without_gradients
 from xlx.results.ledger import Ask, Cache
 from xlx.results.settings import current
 from xlx.subjects.identity import Name, find, identify
@@ -26,6 +26,9 @@ from xlx.subjects.loading import Encoder, tf32_products
 from xlx.subjects.pooling import OWN, POOLINGS, OwnVector, own_vector, pool
 from xlx.text.files import sentences_hash
 from xlx.text.parallel import ParallelCorpus
+
+torch = deferred("torch")
+sparse = deferred("scipy.sparse")
 
 TOKEN_BUDGET = 4096
 BATCH_COST = 96
@@ -91,11 +94,13 @@ def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, 
     for name in rows[0]:
         column = [torch.tensor(row[name], dtype=torch.int64) for row in rows]
         fill = pad_id if name == "input_ids" else 0
-        columns[name] = pad_sequence(column, batch_first=True, padding_value=fill).to(device)
+        columns[name] = torch.nn.utils.rnn.pad_sequence(
+            column, batch_first=True, padding_value=fill
+        ).to(device)
     return columns
 
 
-@torch.inference_mode()
+@without_gradients
 def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
     """Token states of a batch, of every layer: ``(n, longest, dim)``, on the encoder's device.
 
@@ -420,7 +425,7 @@ def pooled_states(
             # Unless asked for, the special tokens count for "cls" alone, which is one of them.
             all_count = special_tokens or pooling in ("cls", OWN)
             counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]
-            mask = pad_sequence(counted, batch_first=True).to(encoder.device)
+            mask = torch.nn.utils.rnn.pad_sequence(counted, batch_first=True).to(encoder.device)
             layers_pooled = [
                 own.vectors(layer, mask, n_unpooled) if own else pool(layer, mask, pooling)
                 for layer in layers

@@ -15,12 +15,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from xlx.results import checks, progress
+from xlx.results.deferred import deferred
 from xlx.subjects import states
 from xlx.subjects.loading import Encoder
 from xlx.subjects.states import SentenceStates, check_strings, tokenise
+
+torch = deferred("torch")
 
 WORD_SUBWORDS = ("first", "mean")
 _MARKS = ("▁", "Ġ", " ")

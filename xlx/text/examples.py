@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -255,7 +256,11 @@ class Examples(Rows):
         return np.array([len(a) + len(b) for a, b in zip(self.first, second, strict=True)], int)
 
     def text_hash(self) -> str:
-        """SHA-256 of texts and labels (`digest`)."""
+        """SHA-256 of texts and labels (`digest`), made once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
         second = self.second or ("",) * len(self)
         return digest(chain(*zip(self.first, second, map(str, self.labels), strict=True)))
 

@@ -253,7 +253,12 @@ def broken(line: str) -> str:
 
 
 def sentences_hash(sentences: Sequence[str]) -> str:
-    """SHA-256 of the sentences as a file: UTF-8, LF, `one_line` each."""
+    """SHA-256 of the sentences as a file: UTF-8, LF, `one_line` each; once for the same ones."""
+    return _sentences_hash(tuple(sentences))
+
+
+@lru_cache(maxsize=2**12)
+def _sentences_hash(sentences: tuple[str, ...]) -> str:
     text = "".join(one_line(sentence) + "\n" for sentence in sentences)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 

@@ -213,6 +213,11 @@ def parse_tag(tag: str) -> str:
     Raises TextError for a tag of more than these three, or that names none that exists.
     """
     checks.tag(tag, TextError)
+    return _parsed(tag)
+
+
+@lru_cache(maxsize=2**12)
+def _parsed(tag: str) -> str:
     tag = _GLOTTOCODES.get(tag[-8:], tag)
     problem = TextError(
         f"{tag[:80]!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "

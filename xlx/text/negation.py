@@ -9,13 +9,15 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from xlx.results import checks
+from xlx.results.deferred import deferred
 from xlx.text import parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError, letters
 from xlx.text.parallel import ParallelCorpus
+
+optimize = deferred("scipy.optimize")
 
 NEGATORS = (
     "not", "no", "never", "nothing", "none", "nor", "neither", "nobody", "nowhere", "cannot",
@@ -70,7 +72,7 @@ def matched(
     if domains is not None:
         where = np.asarray(domains)
         apart = apart + ELSEWHERE * (where[few][:, None] != where[other])
-    alike = linear_sum_assignment(apart)[1]
+    alike = optimize.linear_sum_assignment(apart)[1]
     chosen = np.sort(np.r_[few, other[alike]])
     return chosen, labels[chosen]
 

@@ -582,7 +582,9 @@ class ParallelCorpus:
 
     def text_hash(self, language: str) -> str:
         """SHA-256 of the sentences as a file (`files.sentences_hash`), as by ``sha256sum``."""
-        return files.sentences_hash(self.select([language]).sentences.popitem()[1])
+        if language not in self.sentences:
+            (language,) = self.select([language]).sentences
+        return files.sentences_hash(self.sentences[language])
 
 
 def load(

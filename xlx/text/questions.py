@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -74,7 +75,11 @@ class Questions(Rows):
         return np.array([len(context) for context in self.contexts], dtype=int)
 
     def text_hash(self) -> str:
-        """SHA-256 of contexts, questions and answers (`examples.digest`)."""
+        """SHA-256 of contexts, questions and answers (`examples.digest`), made once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
         rows = zip(self.contexts, self.questions, self.answers, strict=True)
         return digest(
             text
