@@ -34,6 +34,9 @@ PAPERS_PROBE = {
     "standardise": False,
 }  # fmt: skip
 
+#: Sentences whose trees stay in memory between counting what is usable and drawing from it.
+_IN_MEMORY = 100_000
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -76,10 +79,13 @@ def alike(
     and language: ``task``, ``language``, ``usable`` (the largest size that the language could
     have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
     """
-    usable = {
-        code: {x: own.largest for x, own in _candidates(trees, code, names, rules)}
-        for code in trees
-    }
+    usable, in_memory, n_sentences = {}, {}, 0
+    for code in trees:
+        candidates = [*_candidates(trees, code, names, rules)]
+        usable[code] = {name: there.largest for name, there in candidates}
+        n_sentences += len(candidates[0][1].pool.trees) if candidates else 0
+        if n_sentences <= _IN_MEMORY:
+            in_memory[code] = candidates
     sizes, draws, rows = {}, {}, []
     for name in names:
         totals = {code: own.get(name, 0) for code, own in usable.items()}
@@ -96,7 +102,7 @@ def alike(
     tasks = {
         code: [
             sentence_tasks.drawn(name, own, sizes[name], seed + i)
-            for name, own in _candidates(trees, code, names, rules)
+            for name, own in in_memory.get(code) or _candidates(trees, code, names, rules)
             for i in range(draws.get((code, name), 0))
         ]
         for code in trees

@@ -17,7 +17,9 @@ import time
 from collections import Counter
 from types import FrameType
 
+import matplotlib
 from IPython.core.interactiveshell import InteractiveShell
+from matplotlib_inline.backend_inline import configure_inline_support
 
 from notebooks.run.profiles import read_notebook
 from xlx.results import paths
@@ -43,7 +45,9 @@ def profile(stem: str) -> None:
 
     signal.signal(signal.SIGPROF, look)
     shell, seconds = InteractiveShell.instance(), {}
-    shell.run_line_magic("matplotlib", "inline")
+    backend = "module://matplotlib_inline.backend_inline"  # draws as a kernel does
+    matplotlib.use(backend)
+    configure_inline_support(shell, backend)
     for number, cell in enumerate(read_notebook(paths.NOTEBOOKS / f"{stem}.ipynb").cells):
         if cell.cell_type == "code":
             began = time.process_time()

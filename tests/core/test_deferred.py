@@ -1,0 +1,72 @@
+"""What reading results need not import, and what is asked once."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from notebooks.run.needs import _cells, _imported
+from xlx.results import paths
+from xlx.results.deferred import deferred, without_gradients
+from xlx.text import languages, parallel
+
+#: Libraries of a second or more each.
+HEAVY = ("torch", "transformers", "sklearn", "statsmodels", "seaborn", "scipy.stats", "gensim")
+
+
+def test_a_deferred_library_comes_at_its_first_use() -> None:
+    code = (
+        "import sys; from xlx.results.deferred import deferred; m = deferred('colorsys')\n"
+        "assert 'colorsys' not in sys.modules; m.rgb_to_hsv(1, 0, 0)\n"
+        "assert 'colorsys' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=paths.ROOT)
+    with pytest.raises(ImportError, match="no_such_library"):
+        deferred("no_such_library").anything()
+
+
+def test_no_chapter_imports_what_it_does_not_use() -> None:
+    chapters = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+    assert chapters
+    names = sorted({x for path in chapters for cell in _cells(path) for x in _imported(cell)})
+    code = (
+        "import importlib, json, sys\n"
+        f"for name in {names!r}:\n"
+        "    try: importlib.import_module(name)\n"
+        "    except ModuleNotFoundError: importlib.import_module(name.rpartition('.')[0])\n"
+        f"print(json.dumps([x for x in {HEAVY!r} if x in sys.modules]))"
+    )
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, check=True, cwd=paths.NOTEBOOKS, capture_output=True, text=True)
+    assert json.loads(run.stdout.splitlines()[-1]) == []
+
+
+def test_without_gradients_also_between_the_values_of_a_generator() -> None:
+    torch = pytest.importorskip("torch")
+
+    @without_gradients
+    def modes(n: int):
+        for _ in range(n):
+            yield torch.is_inference_mode_enabled()
+
+    seen = [(inside, torch.is_inference_mode_enabled()) for inside in modes(3)]
+    assert seen == [(True, False)] * 3
+
+
+def test_a_text_is_hashed_once_and_a_tag_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = parallel.load("flores200-100")
+    calls = []
+    digest, read = parallel.files.hashlib.sha256, languages._Tag.get
+    monkeypatch.setattr(parallel.files.hashlib, "sha256", lambda x: calls.append(x) or digest(x))
+    monkeypatch.setattr(
+        languages._Tag, "get", lambda *x, **more: calls.append(x) or read(*x, **more)
+    )
+    some = corpus.languages[:3]
+    first = [corpus.select(some).text_hash(code) for code in some]
+    asked = len(calls)
+    for _ in range(5):
+        again = corpus.select(some)
+        assert [again.text_hash(code) for code in some] == first
+    assert len(calls) == asked
+    assert corpus.take(50, seed=1).text_hash("de") != corpus.text_hash("de")
