@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 import yaml
 
-from notebooks.book import functions, staging
+from notebooks.book import conf, functions, staging
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -37,13 +37,17 @@ const frames = PAGES.flatMap(p => [1400, 390].map(w => [p, w]));
 </script></body>"""
 
 
-def in_browser(page: Path) -> list[str]:
+#: What lets a test look into the frame of a report, which is of another origin.
+INTO_THE_SANDBOX = ("--disable-web-security", "--disable-features=IsolateSandboxedIframes")
+
+
+def in_browser(page: Path, *options: str) -> list[str]:
     """The lines that a page writes between <pre> and </pre>done, opened from disk."""
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-component-update", "--allow-file-access-from-files", "--dump-dom",
          "--virtual-time-budget=600000", f"--user-data-dir={page.parent.parent / 'profile'}",
-         page.as_uri()],
+         *options, page.as_uri()],
         capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     assert "</pre>done" in done.stdout, done.stderr[-500:]
@@ -75,6 +79,7 @@ def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
         assert f"notebooks/{page}" in contents, path.name
     broken = set()
     for path, text in pages.items():
+        assert "<script" not in text or conf.POLICY in text, f"{path.name} has no policy"
         for link in map(unescape, REFERENCE.findall(text)):
             to = unquote(urldefrag(link).url.partition("?")[0])
             if re.match(r"(https?|mailto|data):", to):

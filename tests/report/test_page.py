@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.report.conftest import LANGUAGES, Written
-from tests.test_book import BROWSER, in_browser
+from tests.test_book import BROWSER, INTO_THE_SANDBOX, in_browser
 from xlx.plots.style import WIDTH
 from xlx.report import explorer, tables
 from xlx.report.inputs import reported_model
@@ -129,6 +129,6 @@ def test_on_a_phone_the_explorer_shows_the_number_of_a_layer(
 ) -> None:
     (tmp_path / "report.html").write_text(written.page, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
-    *wide, said = in_browser(tmp_path / "frame.html")
+    *wide, said = in_browser(tmp_path / "frame.html", *INTO_THE_SANDBOX)
     assert max(map(int, wide)) <= 0
     assert re.match(r".+, LD of .+, layer 2: 0?\.?\d+", said)

@@ -18,7 +18,7 @@ from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import average
 from xlx.experiment.scoring import BagOfSubwords, told
 from xlx.measures.mexa import PivotScores
-from xlx.report.page import Html
+from xlx.report.page import Html, policy
 from xlx.report.tables import UNTRAINED, Measured, compared, subject
 from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus
@@ -90,14 +90,19 @@ def packed_scores(entries: Iterable[tuple[str, Scores]], **said: object) -> dict
 
 
 def explorer_page(data: Mapping[str, object]) -> str:
-    """The page: the template beside this module with plotly.js and the data put in."""
+    """The page: the template beside this module with plotly.js, its policy and the data put in.
+
+    The data come last and hold no "<" (JSON may write it as an escape), so no name ends the element
+    that it stands in, opens a comment, or is taken for a place of the template.
+    """
     import plotly  # is asked for by the extra "book" alone
 
     library = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    page = page.replace("/* PLOTLY */", library.read_text(encoding="utf-8"))
+    page = page.replace("/* POLICY */", policy(page))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    page = page.replace("/* DATA */", text.replace("</", "<\\/"))
-    return page.replace("/* PLOTLY */", library.read_text(encoding="utf-8"))
+    return page.replace("/* DATA */", text.replace("<", "\\u003c"))
 
 
 def measured_scores(measured: Measured) -> Iterator[tuple[str, Scores]]:
@@ -116,10 +121,7 @@ def measured_scores(measured: Measured) -> Iterator[tuple[str, Scores]]:
 
 
 def explored(of_models: Sequence[Measured]) -> Html | str:
-    """The explorer of a report, as a part of its page; or a sentence that says why there is none.
-
-    It stands in a frame, so that neither page changes how the other one looks.
-    """
+    """The explorer of a report, a part of its page; or a sentence that says why there is none."""
     corpus, n = of_models[0].corpus, len(of_models[0].corpus.languages)
     if find_spec("plotly") is None:
         return "To choose layers and pairs of languages here: pip install plotly, and report again."
@@ -128,12 +130,19 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
         return (f"To choose layers and pairs of languages here, report on fewer --languages: there "
                 f"is room for {MOST_SCORES:,} scores, but there are {values:,}.")  # fmt: skip
     entries = (entry for measured in of_models for entry in measured_scores(measured))
-    page = explorer_page(packed_scores(
+    return in_frame(explorer_page(packed_scores(
         entries, texts=[listed_text(corpus, f"{corpus.name}, {len(corpus)} sentences")],
         models=[x.model.label.replace("|", "/") for x in of_models], pivot=of_models[0].pivot,
-    ))  # fmt: skip
+    )))  # fmt: skip
+
+
+def in_frame(page: str) -> Html:
+    """An explorer as a part of another page, in a frame: neither changes how the other looks.
+
+    The frame is a sandbox of another origin, so its script cannot reach the page around it.
+    """
     return Html(
-        '<iframe title="Explorer of all pairs of languages and layers" loading="lazy" style="width:'
-        f' 100%; height: 90vh; border: 1px solid #aaa" srcdoc="{escape(page, quote=True)}">'
-        "</iframe>"
+        '<iframe title="Explorer of all pairs of languages and layers" loading="lazy" '
+        'sandbox="allow-scripts" style="width: 100%; height: 90vh; border: 1px solid #aaa" '
+        f'srcdoc="{escape(page, quote=True)}"></iframe>'
     )

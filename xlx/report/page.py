@@ -1,8 +1,10 @@
 """What is left of a report: a page to read offline, figures inside."""
 
 import base64
+import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from string import Template
 
 import pandas as pd
@@ -21,6 +23,7 @@ _MOST_ROWS = 40
 _FRAME = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="$policy">
 <title>$title</title>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -58,14 +61,33 @@ class Html(str):
     """A part of a page that is HTML already."""
 
 
-def framed(title: str, *parts: str | pd.DataFrame) -> str:
-    """A page to read offline, of paragraphs, tables and figures (`shown_figure`)."""
+def policy(page: str) -> str:
+    """The Content-Security-Policy of a page: nothing from elsewhere, no script but those in it.
+
+    ``page``: its HTML before anybody's names are put in. Scripts are let in by their SHA-256
+    instead of 'unsafe-inline', as plotly.js draws without eval: of what a name might smuggle in
+    nothing runs. Styles are inline everywhere, and plotly.js adds rules of its own.
+    """
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(x.encode()).digest()).decode() for x in scripts]
+    allowed = " ".join(f"'sha256-{x}'" for x in hashes) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def framed(title: str, *parts: str | pd.DataFrame, scripts: str = "") -> str:
+    """A page to read offline, of paragraphs, tables and figures (`shown_figure`).
+
+    ``scripts``: a page in one of its frames whose scripts may run (`policy`).
+    """
     body = [
         _rows(x) if isinstance(x, pd.DataFrame)
         else x if isinstance(x, Html) else f"<p>{escape(x)}</p>"
         for x in parts
     ]  # fmt: skip
-    return _FRAME.substitute(title=escape(title), body="\n".join(body))
+    return _FRAME.substitute(title=escape(title), body="\n".join(body), policy=policy(scripts))
 
 
 def _rows(table: pd.DataFrame) -> str:
@@ -108,7 +130,9 @@ def report_page(
         explorer=explorer if isinstance(explorer, Html) else f"<p>{escape(explorer)}</p>",
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
     )  # fmt: skip
-    return framed(f"{title} across languages", Html(body))
+    # A frame of srcdoc is under the policy of the page as well; all data in it are escaped.
+    inner = unescape(explorer) if isinstance(explorer, Html) else ""
+    return framed(f"{title} across languages", Html(body), scripts=inner)
 
 
 def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,225 @@
+"""Names that hold markup and script: a page shows them as they are, and nothing of them runs."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.report.conftest import LANGUAGES, Written
+from tests.test_book import BROWSER, INTO_THE_SANDBOX, in_browser
+from xlx.report import explorer
+from xlx.report.page import report_page
+from xlx.report.sentences import answers_of
+
+#: What a name tries to run, in its page and in the one around it.
+RUN = "for(let w=self;;w=w.parent)w.document.body.dataset.ran=1"
+ELEMENTS = (
+    "img src=x onerror",
+    "svg onload",
+    "svg/onload",
+    "iframe srcdoc",
+    "a href",
+    "body onload",
+    "input autofocus onfocus",
+    "details open ontoggle",
+    "style onload",
+    "base href",
+)
+ENDS = (
+    '"',
+    "'",
+    "`",
+    ">",
+    "-->",
+    "<!--",
+    "<!--<script>",
+    "]]>",
+    "</script>",
+    "</title>",
+    "</select>",
+    "</td></table>",
+    "</iframe>",
+    "\\",
+    "&quot;",
+    "&#60;img&#62;",
+    "&lt;b&gt;",
+    "<b>",
+    "<br>",
+)
+CODES = (
+    f"<script>{RUN}</script>",
+    f"javascript:{RUN}",
+    f"${{{RUN}}}",
+    f"{{{{{RUN}}}}}",
+    f"');{RUN};('",
+    "%{y}",
+    "$body",
+    "/* DATA */",
+    "/* PLOTLY */",
+    "/* POLICY */",
+    "$x$",
+    "a|b",
+)
+SIGNS = ("\u202e", "\u200f", "\u2028", "\u2029", "\ufeff", "e\u0301", "\U0001f642", "\u0085")
+#: Opens a page, chooses each of its texts, presses every link, and writes down all that is shown.
+FRAME = """<body><iframe src="PAGE" width="900" height="900"></iframe><script>
+const outer = document.querySelector("iframe");
+const timer = setInterval(() => {
+  const page = outer.contentDocument, inner = page?.querySelector("iframe");
+  inner?.scrollIntoView();
+  const within = inner ? inner.contentDocument : page;
+  if (!within?.body?.dataset.ready) return;
+  clearInterval(timer);
+  const select = within.getElementById("text"), seen = [];
+  within.getElementById("cells").open = true;
+  const texts = where => [...within.querySelectorAll(where)].map(x => x.textContent);
+  for (const { value } of select.options) {
+    select.value = value;
+    select.dispatchEvent(new Event("input", { bubbles: true }));
+    seen.push({ options: texts("option"), boxes: texts("#languages label"), says: texts("#says"),
+      rows: texts("#numbers tbody th"), matrix: texts("#matrix tbody th"),
+      legend: texts("#layers .legendtext"),
+      titles: texts("#maps .gtitle, #layers .ytitle"), ticks: texts("#maps .ytick text") });
+  }
+  const report = page.querySelector("main").textContent;
+  const links = [...page.querySelectorAll("a[href^=java]")];
+  links.forEach(x => x.click());
+  setTimeout(() => {
+    const ran = [document, page, within].map(x => x.body.dataset.ran ?? "");
+    const said = encodeURIComponent(JSON.stringify({ seen, report, ran, links: links.length }));
+    document.body.innerHTML = `<pre>${said}</pre>done`;
+  }, 500);
+}, 50);
+</script></body>"""
+
+
+def hostile_names(seed: int, n: int = 20) -> list[str]:
+    """Names put together by chance from pieces of markup and script."""
+    rng = np.random.default_rng(seed)
+
+    def element() -> str:
+        quote = rng.choice(["", '"', "'"])
+        return f"<{rng.choice(ELEMENTS)}={quote}{rng.choice(['', 'javascript:'])}{RUN}{quote}>"
+
+    kinds = (element, *(lambda of=of: str(rng.choice(of)) for of in (ENDS, CODES, SIGNS)))
+    return [f"{''.join(kinds[k]() for k in rng.integers(4, size=4))}{i}" for i in range(n)]
+
+
+def spaced(name: str) -> str:
+    """A name with one space for each stretch of white space, as a browser draws it."""
+    return " ".join(re.split(r"[\s\ufeff]+", name)).strip()
+
+
+def page_of(names: Sequence[str]) -> str:
+    """An explorer whose texts, models, languages and measures have these names."""
+    keys = [x.replace("|", "/") for x in names]
+    scores = np.linspace(0, 1, 2 * (len(names) * (len(names) - 1) // 2 + 3)).reshape(2, -1)
+    texts = [{"title": x, "codes": names, "names": names, "n": 9} for x in names]
+    entries = ((f"{i}|{key}|{key}|raw|only", scores) for i, key in enumerate(keys))
+    measures = dict(zip(keys, names, strict=True))
+    data = explorer.packed_scores(entries, texts=texts, models=keys, measures=measures)
+    return explorer.explorer_page(data)
+
+
+def report_of(written: Written, names: Sequence[str], page: str) -> str:
+    """A report whose models, languages, text and notes have these names."""
+    models = [*written.said["models"]]
+    known = dict(zip([*models, *LANGUAGES], names, strict=False))
+    tables = {name: table.replace(known) for name, table in written.tables.items()}
+    tables["task_points"] = pd.DataFrame({x: [x] for x in names} | {"model": [""]})
+    about = written.said | {"text": names[-1]}
+    about["models"] = {known[x]: about["models"][x] for x in models}
+    answers = [x for model in about["models"] for x in answers_of(tables, model)]
+    return report_page(tables, answers, about, names, explorer.in_frame(page))
+
+
+class Structure(HTMLParser):
+    """Elements of a page with their attributes; the content of scripts; all text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements, self.scripts, self.text, self.attributes = [], [], "", {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.scripts += [""] if tag == "script" else []
+        self.elements.append((tag, [name for name, _ in attrs]))
+        self.attributes[tag, dict(attrs).get("http-equiv")] = dict(attrs)
+
+    def handle_data(self, data: str) -> None:
+        """Note what stands in the last element."""
+        if self.cdata_elem == "script":
+            self.scripts[-1] += data
+        self.text += data
+
+    @property
+    def policy(self) -> str:
+        """What it lets in."""
+        return self.attributes["meta", "Content-Security-Policy"]["content"]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_name_is_text_and_changes_no_structure(written: Written, seed: int) -> None:
+    names, plain = hostile_names(seed), [f"name {i}" for i in range(20)]
+    page, simple = page_of(names), page_of(plain)
+    report, harmless = report_of(written, names, page), report_of(written, plain, simple)
+    for made, like in ((page, simple), (report, harmless)):
+        found = Structure(made)
+        assert found.elements == Structure(like).elements
+        assert found.policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert "unsafe-inline" not in found.policy.partition("script-src")[2].partition(";")[0]
+        assert not re.search(r"https?:|\*|eval", found.policy)
+    assert Structure(page).policy == Structure(simple).policy
+    assert all(name in Structure(report).text for name in names)
+    frame = Structure(report).attributes["iframe", None]
+    assert (frame["sandbox"], frame["srcdoc"]) == ("allow-scripts", page)
+    library, data, ours = Structure(page).scripts
+    for script in (library, ours):
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in Structure(report).policy
+    assert "<" not in data
+    assert [x["title"] for x in json.loads(data)["texts"]] == names
+    assert json.loads(data)["texts"][0]["codes"] == names
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|\.write|DOMParser|Fragment", ours)
+    assert not re.search(r"\beval\b|Function\(|setAttribute|srcdoc|\.on\w+ =", ours)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the pages in")
+@pytest.mark.parametrize("where", ["explorer", "report"])
+def test_in_a_browser_names_are_shown_and_nothing_of_them_runs(
+    written: Written, where: str, tmp_path: Path
+) -> None:
+    names = hostile_names(1)
+    page = page_of(names)
+    made = report_of(written, names, page) if where == "report" else page
+    (tmp_path / "page.html").write_text(made, encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME.replace("PAGE", "page.html"), encoding="utf-8")
+    # So that this page may look into the sandbox; it gives the names more rights, not fewer.
+    (line,) = in_browser(tmp_path / "frame.html", *INTO_THE_SANDBOX)
+    shown = json.loads(unquote(line))
+    assert (shown["ran"], shown["links"]) == (["", "", ""], 0)
+    assert len(shown["seen"]) == len(names)
+    for i, (name, seen) in enumerate(zip(names, shown["seen"], strict=True)):
+        key = name.replace("|", "/")
+        assert {name, key, *(f"{x} ({x})" for x in names)} <= {*seen["options"]}
+        assert {*seen["boxes"]} == {f" {x}" for x in names}
+        assert seen["says"] == [name], i
+        assert seen["rows"] == [key]
+        assert {*seen["matrix"]} == {*names}
+        # of the map, of the line over layers, and of its axis: SVG, in which spaces are one
+        in_plots = [*seen["titles"], *seen["legend"]]
+        assert {*map(spaced, in_plots)} == {spaced(key)}, i
+        assert {*map(spaced, seen["ticks"])} <= {*map(spaced, names)}
+        assert len(in_plots) >= 3 <= len(seen["ticks"])
+    if where == "report":
+        assert all(name in shown["report"] for name in names)
