@@ -35,16 +35,37 @@ PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))
 CHOSEN := $(if $(ONLY),$(basename $(notdir $(ONLY))),$(ALL))
 ORDERED := $(filter $(CHOSEN),$(LONGEST)) $(filter-out $(LONGEST),$(CHOSEN))
 BUILT := $(ORDERED:%=build/$(PROFILE)/%.ipynb)
-TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
+# The tests of one chapter: of how it is written, and those that import its module.
+CHAPTER_TESTS = $(if $(ONLY),tests/test_notebook_style.py $(shell grep -rlE --include='test_*.py' \
+	$(foreach name,$(subst -,_,$(CHOSEN)),-e '^(import|from) $(name)( |$$)') tests))
 
 # What every notebook depends on, besides itself, its profile, the modules that it reaches
 # (notebooks/run/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
-$(foreach name,only profile model accept device workers,$(if $(findstring command,$(origin $(name))),\
-  $(error variables are written in capitals: $(name)= is none)))
+# What is not known is refused: targets and their variables are those of the lines that `make` prints,
+# and other programs' variables may be given to all. HELP holds "target" and "target:VARIABLE".
+HELP := $(shell awk '/^[a-z]+:.*\#\# / {print name = substr($$1, 1, index($$1, ":") - 1); \
+	while (match($$0, /\[[A-Z_]+=/)) {print name ":" substr($$0, RSTART + 1, RLENGTH - 2); \
+	$$0 = substr($$0, RSTART + RLENGTH)}}' '$(strip $(MAKEFILE_LIST))')
+TARGETS := $(foreach word,$(HELP),$(if $(findstring :,$(word)),,$(word)))
+# Of these make itself is the only caller, or who knows this file.
+INNER := build/% pretrain-% $(READY) $(TOOLS)
+OTHERS := PYTHON SHELL TMPDIR MAKE% XLX_% PIP_% UV_% HF_% OMP_% CUDA_% PYTORCH_%
+GOALS := $(or $(MAKECMDGOALS),help)
+users = $(patsubst %:$1,%,$(filter %:$1,$(HELP)))
+nearest = $(shell $(PYTHON) -Ic 'import difflib, sys; near = {x.lower(): x for x in sys.argv[2:]}; \
+	print(near[difflib.get_close_matches(sys.argv[1].lower(), near, 1, 0)[0]])' '$(subst ','\'',$1)' $2)
+refused = $(if $(call users,$1),$(if $(filter $(INNER) $(call users,$1),$(GOALS)),,\
+  $(error make $(GOALS) does not use $1=: leave it out, or use it with: $(call users,$1))),\
+  $(error no variable '$1': do you mean $(call nearest,$1,$(patsubst %,%=,$(foreach \
+  word,$(HELP),$(if $(findstring :,$(word)),$(lastword $(subst :, ,$(word)))))))?))
+$(foreach goal,$(filter-out $(TARGETS) $(INNER),$(GOALS)),\
+  $(error no target '$(goal)': do you mean make $(call nearest,$(goal),$(TARGETS))?))
+$(foreach name,$(filter-out $(OTHERS),$(.VARIABLES)),\
+  $(if $(filter command,$(firstword $(origin $(name)))),$(call refused,$(name))))
 
-ifneq ($(filter figures plan store results,$(MAKECMDGOALS)),)
+ifneq ($(filter figures plan store results test,$(MAKECMDGOALS)),)
   ifeq ($(ALL),)
     $(error there is no notebook in notebooks/)
   endif
@@ -113,16 +134,17 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 # processes, limits of time, disks).
 LANES := -n 3 --dist loadfile --no-loadscope-reorder
 
-# The notebooks take their results from the ledger alone; a sample of these is computed again.
-test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES)
-	$(BIN)/python -m notebooks.run.audit sample build/test/sample
-	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" \
+# The notebooks take their results from the ledger alone; a sample of these is computed again, where
+# all notebooks are tested.
+test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [ONLY=abx-2-dynamics] [AUDIT_SEED=2]
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES) $(CHAPTER_TESTS)
+	$(if $(ONLY),,$(BIN)/python -m notebooks.run.audit sample build/test/sample)
+	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only $(if $(ONLY),,XLX_AUDIT="$(CURDIR)/build/test/sample") \
 		$(BIN)/python -m pytest -q $(LANES) -p tests.notebook_kernels --nbval \
-		--nbval-cell-timeout 900 $(TESTED:%=notebooks/%.ipynb)
-	$(BIN)/python -m notebooks.run.audit report
+		--nbval-cell-timeout 900 $(ORDERED:%=notebooks/%.ipynb)
+	$(if $(ONLY),,$(BIN)/python -m notebooks.run.audit report)
 
-results: figures ## put the results that the notebooks ask for into data/results, and no others [RESTAMP=1]
+results: figures ## put the results that the notebooks ask for into data/results, and no others [ONLY=abx-2-dynamics] [RESTAMP=1]
 	$(OFFLINE) $(BIN)/python -m notebooks.run.gathering $(if $(RESTAMP),--restamp)
 
 reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; resumes [ONLY=notebook or kind] [WORKERS=n] [SCHEDULER=tcp://host:8786]
@@ -156,7 +178,7 @@ models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=mult
 	@$(BIN)/python data/models-public/make.py $(MODEL) $(addprefix --accept ,$(ACCEPT))
 
 # Of XLM-R, as fairseq wrote them, into ordinary folders that the profile `paper` reads.
-convert: $(READY) | $(TOOLS) ## make fairseq's checkpoints a series in cache/xlmr-across-time; resumes [FROM=folder] [STEPS="5000 1500000"] [TOKENIZER=folder] [TO=folder]
+convert: $(READY) | $(TOOLS) ## make fairseq's checkpoints a series in cache/xlmr-across-time; resumes [FROM=folder] [STEPS="5000 1500000"] [TOKENIZER=folder] [TO=folder] [ARGS=...]
 	@$(OFFLINE) $(BIN)/python data/models-long/fairseq_to_hf.py $(if $(FROM),"$(FROM)") $(if $(TO),--to "$(TO)") \
 		$(if $(TOKENIZER),--tokenizer "$(TOKENIZER)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
@@ -185,22 +207,28 @@ format: $(READY) ## put style right where a tool can
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-store: figures ## copy the outputs of the executed notebooks into notebooks/, to commit them
+store: figures ## copy the outputs of the executed notebooks into notebooks/, to commit them [ONLY=abx-2-dynamics]
 	@for name in $(CHOSEN); do $(BIN)/python -m notebooks.run.runner $$name --store || exit 1; done
 
-clean: ## remove build/ and tool caches (.venv and cache/ stay: delete them by hand)
-	rm -rf build .pytest_cache .ruff_cache .hypothesis
+# What takes hours, or is asked for by name, stays.
+clean: ## remove tool caches and what is in build/ but models, reports and runs (.venv and cache/ stay)
+	rm -rf $(filter-out $(addprefix build/,models reports runs),$(wildcard build/*)) \
+		.pytest_cache .ruff_cache .hypothesis
 	find xlx tests notebooks data -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
 # uv does in seconds what takes pip minutes, and comes from the lock as well; its downloads stay in
 # .venv. It does not read PIP_FIND_LINKS as pip does, so that is passed on. Where uv does not run,
-# pip does the same.
+# pip does the same. An environment that somebody else made is left alone; .begun marks those made here.
 $(READY): requirements.lock pyproject.toml
+	@if [ -L $(VENV) ] || [ -e $(VENV) -a ! -e $@ -a ! -e $(VENV)/.begun ]; then \
+		echo "$(VENV) is a link, or make did not set it up, so it is left as it is: move it away" \
+			"(mv $(VENV) $(VENV)-other) and call again" >&2; exit 2; fi
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
 		"xlx needs Python 3.11 or newer, but $(PYTHON) is %d.%d: install a newer one, or name it: " \
 		"make PYTHON=python3.12" % v[:2])'
 	@echo "setting up $(VENV) (once; a minute or more, 2 GB or more)"
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV) && mkdir $(VENV) && touch $(VENV)/.begun \
+		&& $(PYTHON) -m venv $(VENV); }
 	@export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		&& export UV_CACHE_DIR="$${UV_CACHE_DIR:-$(CURDIR)/$(VENV)/uv}" \
 		&& UV="$$(sed -n 's/^\(uv==[^ ;]*\).*/\1/p' requirements.lock)" \

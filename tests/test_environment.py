@@ -98,7 +98,7 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     ("argument", "sentence"),
     [
         ("ONLY=abx-9-z", "no notebook 'abx-9-z' (ONLY=...); there are: abx-1-a abx-2-b"),
-        ("only=abx-1-a", "variables are written in capitals: only= is none"),
+        ("only=abx-1-a", "no variable 'only': do you mean ONLY=?"),
         ("PROFILE=papper", "no profile 'papper' (PROFILE=...); there are: mini paper"),
     ],
 )
@@ -113,6 +113,96 @@ def test_make_names_an_unknown_notebook_or_profile(
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("tests", "no target 'tests': do you mean make test?"),
+        ("figure", "no target 'figure': do you mean make figures?"),
+        ("lint Reports", "no target 'Reports': do you mean make report?"),
+        ("it's", "no target 'it's': do you mean make "),
+        ("figures PROFIL=paper", "no variable 'PROFIL': do you mean PROFILE=?"),
+        ("build/mini/a.ipynb PROFIL=paper", "no variable 'PROFIL': do you mean PROFILE=?"),
+        (
+            "test PROFILE=paper",
+            "make test does not use PROFILE=: leave it out, or use it with: fig",
+        ),
+        (
+            "figures MODEL=x",
+            "make figures does not use MODEL=: leave it out, or use it with: report",
+        ),
+        ("ONLY=abx-1-a", "make help does not use ONLY=: leave it out, or use it with: figures"),
+    ],
+)
+def test_make_refuses_what_it_does_not_know(tmp_path: Path, given: str, sentence: str) -> None:
+    result = make(tmp_path, *given.split())
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_make_takes_the_variables_of_other_programs(tmp_path: Path) -> None:
+    given = "PYTHON=python3 HF_HOME=a UV_CACHE_DIR=b OMP_WAIT_POLICY=ACTIVE PIP_FIND_LINKS=c"
+    assert make(tmp_path, "--dry-run", "clean", *given.split(), "XLX_CACHE=d").returncode == 0
+
+
+def test_every_variable_of_the_makefile_is_one_of_a_target() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    used = set(re.findall(r"\[([A-Z_]+)=", text))
+    assert set(re.findall(r"^([A-Z]+) =", text, re.M)) <= used
+    assert set(re.findall(r"^\.PHONY: (.*)$", text, re.M)[0].split()) - {"built"} == set(
+        re.findall(r"^([a-z]+):.*## ", text, re.M)
+    )
+
+
+def test_make_tests_one_chapter(tmp_path: Path) -> None:
+    for name in ("notebooks/profiles", "tests/abx"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("abx-1-a.ipynb", "abx-2-b.ipynb", "profiles/mini.yaml"):
+        (tmp_path / "notebooks" / name).touch()
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).touch()
+    for name in ("abx_1_a", "abx_2_b", "abx_2_bc"):
+        (tmp_path / "tests" / "abx" / f"test_{name}.py").write_text(f"import os\nimport {name}\n")
+    said = make(tmp_path, "--dry-run", "test", "ONLY=abx-2-b").stdout
+    assert [*re.findall(r"notebooks/\S+", said)] == ["notebooks/abx-2-b.ipynb"]
+    named = re.findall(r"tests/\S+", said)
+    assert named == ["tests/test_notebook_style.py", "tests/abx/test_abx_2_b.py"]
+    assert "audit" not in said.lower()
+    whole = make(tmp_path, "--dry-run", "test").stdout
+    assert len(re.findall(r"notebooks/\S+", whole)) == 2
+    assert "notebooks.run.audit report" in whole
+    assert "tests/" not in whole
+    assert "no notebook 'abx-3'" in make(tmp_path, "test", "ONLY=abx-3").stderr
+
+
+def test_make_clean_leaves_what_took_hours(tmp_path: Path) -> None:
+    stay = ["models/mini-x/state.pt", "reports/r/report.html", "runs/ended/a"]
+    for name in (*stay, "mini/a.ipynb", "book/index.html", "explorer.html"):
+        (tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "build" / name).touch()
+    assert make(tmp_path, "clean").returncode == 0
+    left = [x for x in (tmp_path / "build").rglob("*") if x.is_file()]
+    assert sorted(x.relative_to(tmp_path / "build").as_posix() for x in left) == stay
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_make_changes_no_environment_of_others(tmp_path: Path, linked: bool) -> None:
+    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "pyproject.toml").touch()
+    other = tmp_path / ("other" if linked else ".venv")
+    other.mkdir()
+    (other / "pyvenv.cfg").write_text("mine")
+    if linked:
+        (tmp_path / ".venv").symlink_to(other)
+    result = make(tmp_path, ".venv/.ready")
+    assert result.returncode == 2
+    assert (
+        ".venv is a link, or make did not set it up, so it is left as it is: move" in result.stderr
+    )
+    assert [x.name for x in other.iterdir()] == ["pyvenv.cfg"]
 
 
 ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
