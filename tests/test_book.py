@@ -89,10 +89,37 @@ def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
     assert not broken
 
 
-def test_answers_are_those_of_the_chapters() -> None:
-    text = "\n".join(staging.answers())
-    assert len(re.findall(r"\]\(notebooks/\S+\.ipynb\)\*\*", text)) > 20
-    assert "In short" not in text
+def test_the_answer_of_every_chapter_is_there_and_whole() -> None:
+    page = "\n".join(staging.answers())
+    parts = re.split(r"^\*\*\[.*\]\(notebooks/(\S+)\.ipynb\)\*\* ", page, flags=re.M)[1:]
+    said = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert set(said) == {path.stem for path in NOTEBOOKS.glob("*.ipynb")} - {"report"}
+    for stem, text in said.items():
+        *before, last = text.strip().split("\n\n")
+        assert last.endswith((".", "?", "!")), f"{stem} breaks off: {last[-60:]}"
+        assert not [x for x in before if not x.endswith((".", "?", "!", ":"))], stem
+        assert re.search(r"\d", text), stem
+        assert "In short" not in text
+        cells = json.loads((NOTEBOOKS / f"{stem}.ipynb").read_text("utf-8"))["cells"]
+        shown = [
+            x.get("data", {}).get("text/markdown", "") for c in cells for x in c.get("outputs", ())
+        ]
+        for answer in (x for x in map("".join, shown) if x.startswith("**In short.**")):
+            assert text.split() == answer.split()[2:]
+
+
+def test_a_typed_answer_ends_where_something_else_begins() -> None:
+    typed = {
+        "cell_type": "markdown",
+        "source": "# A\n\n**In short.** One:\n\n- b\n- c.\n\n**Terms.** D",
+    }
+    assert staging.short_answer([typed]) == "One:\n\n- b\n- c."
+    heading = {"cell_type": "markdown", "source": "## In short"}
+    output = {"data": {"text/markdown": ["Two.\n", "\n", " Three."]}}
+    code = {"cell_type": "code", "source": "x", "outputs": [output]}
+    assert staging.short_answer([typed, heading, code]) == "Two.\n\nThree."
+    assert staging.short_answer([typed, code]) == "One:\n\n- b\n- c."
+    assert staging.short_answer([code]) == ""
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to read the book in")

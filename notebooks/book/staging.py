@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -24,6 +24,11 @@ FUNCTION = re.compile(r"(\[`([\w.]+)`\]\()([^)\s#]+\.py)\)")
 LINK = re.compile(r"(\]\(|\]: )([^)\s#]+)(#[^)\s]*)?")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 EXERCISES = re.compile(r"^(?:##? Exercises?|\*\*Exercises?[.*])", re.MULTILINE)
+#: An answer: up to a picture, a table, a formula, a heading, or a paragraph with a name of its own.
+SHORT = re.compile(
+    r"(?:\*\*In short\.\*\*|^#+ In short$)\s*(.+?)(?=\n\n(?:\*\*|#|!|\||\$\$)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 #: Pages that stand at the top of the book; their links are as from there.
 TOP = ("index", "glossary")
 #: The folder of pages that show a module, which Sphinx copies into the book as they are.
@@ -176,21 +181,33 @@ def folded(cells: list[dict]) -> list[dict]:
     return found
 
 
+def short_answer(cells: Sequence[dict]) -> str:
+    """The whole answer of a chapter, its paragraphs and lists; nothing where it has none.
+
+    What is computed "in short", or below a heading that says so, comes before what is typed.
+    """
+    typed, computed, below = "", "", False
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            text = "".join(cell["source"])
+            below = bool(re.search(r"^#+ In short$", text, re.MULTILINE))
+            found = SHORT.search(text)
+            typed = found[1] if found else typed
+            continue
+        for output in cell.get("outputs", ()):
+            text = "".join(output.get("data", {}).get("text/markdown", ""))
+            found = SHORT.search(text)
+            computed = found[1] if found else text if text and below else computed
+    return re.sub(r"^ +", "", computed or typed, flags=re.MULTILINE).strip()
+
+
 def answers() -> Iterator[str]:
-    """What each chapter says "in short", as it was computed there."""
-    yield "# The answers, in short\n\nEach paragraph was computed in its chapter.\n"
+    """What each chapter says "in short"."""
+    yield "# The answers, in short\n\nEach of them was computed in its chapter.\n"
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).partition("\n")[0].lstrip("# ")
-        texts = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"] + [
-            "".join(output["data"]["text/markdown"])
-            for c in cells
-            for output in c.get("outputs", ())
-            if "text/markdown" in output.get("data", ())
-        ]
-        short = [x for text in texts for x in text.splitlines() if x.startswith("**In short.**")]
-        if short := [x for x in short if any(map(str.isdigit, x))]:
-            said = short[-1].removeprefix("**In short.**").strip()
+        if said := short_answer(cells):
             yield f"**[{title}](notebooks/{path.name})** {said}\n"
 
 
