@@ -110,7 +110,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab book explorer plan report models convert wiki pretrain bench lint format store lock clean
+.PHONY: help figures built test check results reproduce lab book explorer plan report models convert wiki pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -137,12 +137,15 @@ LANES := -n 3 --dist loadfile --no-loadscope-reorder
 # The notebooks take their results from the ledger alone; a sample of these is computed again, where
 # all notebooks are tested.
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [ONLY=abx-2-dynamics] [AUDIT_SEED=2]
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES) $(CHAPTER_TESTS)
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES) -m "not slow" $(CHAPTER_TESTS)
 	$(if $(ONLY),,$(BIN)/python -m notebooks.run.audit sample build/test/sample)
 	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only $(if $(ONLY),,XLX_AUDIT="$(CURDIR)/build/test/sample") \
 		$(BIN)/python -m pytest -q $(LANES) -p tests.notebook_kernels --nbval \
 		--nbval-cell-timeout 900 $(ORDERED:%=notebooks/%.ipynb)
 	$(if $(ONLY),,$(BIN)/python -m notebooks.run.audit report)
+
+check: test ## test, and the slow tests: other models and profiles, kills, mutations, the wheel, coverage [AUDIT_SEED=2]
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES) -m slow
 
 results: figures ## put the results that the notebooks ask for into data/results, and no others [ONLY=abx-2-dynamics] [RESTAMP=1]
 	$(OFFLINE) $(BIN)/python -m notebooks.run.gathering $(if $(RESTAMP),--restamp)

@@ -71,6 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_of_several_models_runs_to_its_end(

@@ -31,6 +31,7 @@ from xprobe.word_spaces import WordVectorsError
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
+pytestmark = pytest.mark.slow
 SERIES = "xlmr-across-time"
 FEW = ["en", "de", "zh"]
 LLAMA = "meta-llama/Llama-2-7b-hf"

@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests import tiny
 from tests.counts import PACKAGE, modules
 from xlx.results.paths import ROOT
@@ -39,6 +41,7 @@ print(json.dumps([file, len(table), sorted(covered["language"]), code, said]))
 """
 
 
+@pytest.mark.slow
 def test_own_models_and_text_need_no_repository(tmp_path: Path) -> None:
     source, site, empty, text = (tmp_path / name for name in ("source", "site", "empty", "text"))
     shutil.copytree(PACKAGE, source / "xlx", ignore=shutil.ignore_patterns("__pycache__"))

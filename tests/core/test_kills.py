@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests import tiny
+from tests import slow, tiny
 from tests import toy_results as toy
 from tests.core import test_reproduction
 from tests.igap.test_transfers import RECIPE, task
@@ -146,7 +146,7 @@ def numbers(out: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WORKS if N > 1 else ("mexa", "fine-tuning"))
+@pytest.mark.parametrize("name", slow.but("mexa", WORKS if N > 1 else ("mexa", "fine-tuning")))
 def test_work_that_is_killed_goes_on(name: str, place: Path, tmp_path: Path) -> None:
     whole, rows = tmp_path / "whole", []
     process = started(name, place, whole)

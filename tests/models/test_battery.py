@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from tests import tiny
+from tests import slow, tiny
 from tests.models.conftest import assert_one_sentence
 from xlx.experiment.scoring import subject_scores
 from xlx.report.inputs import reported_model
@@ -39,7 +39,7 @@ OPEN = 3e-6
 WITHOUT_CLS = {"t5", "mt5", *(x for x, kind in tiny.BATTERY.items() if kind == "decoder")}
 
 
-@pytest.mark.parametrize("architecture", tiny.BATTERY)
+@pytest.mark.parametrize("architecture", slow.but(("xlm-roberta", "llama", "t5"), tiny.BATTERY))
 def test_every_cell_is_the_literal_one_or_a_sentence(
     architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
