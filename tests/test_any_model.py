@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from IPython.display import display
 
+from tests import slow
 from xlx.results import paths
 from xlx.results.checks import TextWarning
 
@@ -29,6 +30,8 @@ CASES = [
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
     if path.stem.startswith(NAMED)
 ]
+#: One that measures states and one that fine-tunes: `make test` runs these.
+FAST = [paths.NOTEBOOKS / f"{name}.ipynb" for name in ("abx-3-tradeoff", "igap-1-decomposition")]
 SMALL = {
     "languages": ["de", "en", "fi", "fr", "ja", "nl"], "n_sentences": 40, "n_triplets": 200,
     "n_runs": 2, "n_pairs": 6, "n_resamples": 20, "tasks": ["POS", "NER"],
@@ -130,7 +133,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(
-    ("notebook", "model"), CASES, ids=[f"{path.stem}-{model}" for path, model in CASES]
+    ("notebook", "model"),
+    slow.but(FAST, CASES),
+    ids=[f"{path.stem}-{model}" for path, model in CASES],
 )
 def test_a_notebook_runs_on_another_model(
     notebook: Path, model: str, folders: dict[str, Path]
@@ -141,6 +146,7 @@ def test_a_notebook_runs_on_another_model(
     run(notebook, **alone, untrained=None)
 
 
+@pytest.mark.slow
 def test_estimation_takes_the_results_of_a_user(tmp_path: Path) -> None:
     scores = {"en": 0.8, "de": 0.6, "fi": 0.4, "fr": 0.7, "nl": 0.5, "ja": ""}
     rows = [f"Belebele,mini-llama,{code},{score}" for code, score in scores.items()]

@@ -24,7 +24,7 @@ from xlx.results.paths import NOTEBOOKS
 COURSE = NOTEBOOKS / "course"
 LESSONS = sorted(COURSE.glob("lesson-*.ipynb"))
 #: Whose answers `make test` runs; `make check` runs all.
-FAST = "lesson-8-numbers"
+FAST = ("lesson-8-numbers",)
 PAGES = [*LESSONS, COURSE / "teacher.ipynb"]
 ANSWER = re.compile(r"<details>.*?```python\n(.*?)```", re.DOTALL)
 #: Exercise, what a student writes, words of the hint.

@@ -95,8 +95,8 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
 
 def findings(
     root: Path = paths.RESULTS, folder: Path = FOLDER, stems: Sequence[str] | None = None
-) -> tuple[pd.DataFrame, list[str]]:
-    """What was compared, one row per kind, and a sentence on everything that is wrong.
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """What was compared, one row per kind; a sentence on everything that is wrong; other kinds.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def findings(
         for kind, rows in orphans.groupby("kind")
         if not untested
     ]
-    return table, wrong
+    return table, wrong, sorted(set(overview["kind"]) - set(table["kind"]))
 
 
 def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
@@ -189,11 +189,11 @@ def main(argv: list[str] | None = None) -> int:
             f"{drawn['seconds'].sum():.0f} s, are computed again"
         )
         return 0
-    table, wrong = findings()
+    table, wrong, absent = findings()
     print(table.to_string(index=False, float_format="{:.3g}".format))
     for sentence in wrong:
         print(sentence, file=sys.stderr)
-    if absent := sorted(set(Ledger(paths.RESULTS).overview()["kind"]) - set(table["kind"])):
+    if absent:
         print(f"not in the sample, because one alone takes too long: {', '.join(absent)}")
     print(f"audit: {table['compared'].sum()} compared, {len(wrong)} things wrong")
     return 1 if wrong else 0

@@ -27,6 +27,7 @@ from xlx.results.ledger import Cache, Entry, Ledger
 RUN, RUN_LENS = "run:", "public"
 #: Seeds of untrained twins that are looked for.
 _TWINS = range(1, 10)
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 class GatheringError(ValueError):
@@ -112,10 +113,9 @@ def recorded_checkpoints() -> dict[str, str]:
 
 def of_absent_models(overview: pd.DataFrame) -> pd.Series:
     """Which entries cannot be computed on this machine, as they are of `absent_models`: bool."""
-    absent = absent_models() | recorded_checkpoints()
-    if not absent or overview.empty:
-        return pd.Series(data=False, index=overview.index)
-    return overview["ask"].str.contains("|".join(absent))
+    absent = {*absent_models(), *recorded_checkpoints()}
+    named = [not absent.isdisjoint(_FINGERPRINT.findall(ask)) for ask in overview["ask"]]
+    return pd.Series(named, index=overview.index, dtype=bool)
 
 
 def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -73,6 +73,7 @@ def slow(n: int, seconds: float = 0) -> list[int]:
     return [int(value["number"][0]) for value in made]
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_what_this_process_gives(cluster: str, tmp_path: Path) -> None:
     def everything() -> list:
         squares = work.results(
@@ -89,6 +90,7 @@ def test_a_cluster_gives_what_this_process_gives(cluster: str, tmp_path: Path) -
     assert [work.largest_difference(a, b) for a, b in zip(here, there, strict=True)] == [0.0] * 6
 
 
+@pytest.mark.slow
 def test_an_error_on_a_worker_comes_back(there: None) -> None:
     with pytest.raises(ValueError, match="3 cannot be had"):
         work.result(toy.FAILING, {"number": 3}, 3)
@@ -120,6 +122,7 @@ def killing(address: str, times: int, every: float) -> Iterator[list[int]]:
         client.close()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(there: None, cluster: str) -> None:
     with killing(cluster, times=1, every=0.5) as killed:
         assert slow(20, 0.2) == list(range(20))
@@ -135,6 +138,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
         slow(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["xlx", "torch"])
 def test_another_version_on_a_worker_is_refused_with_both(
     there: None, monkeypatch: pytest.MonkeyPatch, name: str

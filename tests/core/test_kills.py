@@ -94,6 +94,8 @@ def reproduced(place: Path, out: Path) -> None:
         assert not test_reproduction.reproduction.reproduce(execute=test_reproduction.execute)
 
 
+#: Killed in `make test`.
+FAST = ("mexa",)
 WORKS = {
     "report": reported, "mexa": aligned, "grids": crossed, "fine-tuning": tuned,
     "reproduce": reproduced,
@@ -146,7 +148,7 @@ def numbers(out: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", slow.but("mexa", WORKS if N > 1 else ("mexa", "fine-tuning")))
+@pytest.mark.parametrize("name", slow.but(FAST, WORKS if N > 1 else ("mexa", "fine-tuning")))
 def test_work_that_is_killed_goes_on(name: str, place: Path, tmp_path: Path) -> None:
     whole, rows = tmp_path / "whole", []
     process = started(name, place, whole)

@@ -48,6 +48,7 @@ def test_what_is_not_here_is_named_and_counted_as_published(bare: None) -> None:
     assert (faster["hours"] * 2).tolist() == pytest.approx(table["hours"].tolist())
 
 
+@pytest.mark.slow
 def test_the_small_profile_takes_some_five_hours(bare: None) -> None:
     """At the rate that a card of 2020 has in TF32, 15 TFLOP/s."""
     for name in profiles.read_profile("paper-small")["notebooks"]:

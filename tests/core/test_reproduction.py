@@ -286,6 +286,7 @@ with run.stopped_by_sigterm():
 """
 
 
+@pytest.mark.slow
 def test_a_stopped_reproduction_goes_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_SECONDS", "0.3")
     for least, how in ((2, signal.SIGKILL), (5, signal.SIGTERM)):

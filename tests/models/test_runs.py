@@ -106,6 +106,7 @@ def test_a_unit_that_fails_says_why_and_the_next_goes_on(
     assert (lost.split()[:2], toy.split()[:2]) == (["lost", "-"], ["toy", "done"])
 
 
+@pytest.mark.slow
 def test_units_side_by_side_note_what_each_asks_for(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 ) -> None:
