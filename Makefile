@@ -11,6 +11,7 @@ DEVICE =
 WORKERS =
 SCHEDULER =
 RESTAMP =
+FOLD =
 RATE =
 FROM =
 TO =
@@ -82,7 +83,7 @@ ifneq ($(filter build/%,$(MAKECMDGOALS)),)
   $(foreach line,$(shell $(PYTHON) -I notebooks/run/needs.py),$(eval \
     build/$(PROFILE)/$(subst :,: ,$(subst $(COMMA), ,$(line)))))
   $(foreach name,$(ALL),$(eval build/$(PROFILE)/$(name).ipynb: \
-    $(wildcard data/results/$(firstword $(subst -, ,$(name)))/*.parquet)))
+    $(wildcard data/results/$(firstword $(subst -, ,$(name)))/*/*.parquet)))
 endif
 
 # mini needs nothing from the network, and says so to the libraries: a slip fails at once.
@@ -147,8 +148,8 @@ test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, c
 check: test ## test, and the slow tests: other models and profiles, kills, mutations, the wheel, coverage [AUDIT_SEED=2]
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES) -m slow
 
-results: figures ## put the results that the notebooks ask for into data/results, and no others [ONLY=abx-2-dynamics] [RESTAMP=1]
-	$(OFFLINE) $(BIN)/python -m notebooks.run.gathering $(if $(RESTAMP),--restamp)
+results: figures ## add the results that the notebooks ask for to data/results [ONLY=abx-2-dynamics] [RESTAMP=1] [FOLD=abx/score or all]
+	$(OFFLINE) $(BIN)/python -m notebooks.run.gathering $(if $(RESTAMP),--restamp) $(if $(FOLD),--fold $(FOLD))
 
 reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; resumes [ONLY=notebook or kind] [WORKERS=n] [SCHEDULER=tcp://host:8786]
 	@$(OFFLINE) XLX_WORKERS=$(WORKERS) XLX_SCHEDULER=$(SCHEDULER) \
@@ -166,7 +167,7 @@ book: $(READY) build/explorer.html | $(TOOLS) ## make a site of the notebooks as
 explorer: build/explorer.html ## make a page to choose pairs, layers and checkpoints on, of the ledger alone
 
 build/explorer.html: notebooks/book/explorer.py xlx/report/explorer.py xlx/report/explorer.html requirements.lock \
-		$(wildcard data/results/*/score.parquet data/results/*/coverage.parquet) | $(READY) $(TOOLS)
+		$(wildcard data/results/*/score/*.parquet data/results/*/coverage/*.parquet) | $(READY) $(TOOLS)
 	@$(OFFLINE) $(BIN)/python -m notebooks.book.explorer $@
 
 # Fetches nothing and runs nothing; its status is 1 where something is missing.

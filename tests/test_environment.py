@@ -219,7 +219,7 @@ ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
         (["xlx/models/hits.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
         (["xlx/models/other.py"], []),  # nobody asks the face
         (["notebooks/mexa_1_c.py"], ["mexa-1-c"]),
-        (["data/results/mexa/kind.parquet"], ["mexa-1-c"]),
+        (["data/results/mexa/kind/a.parquet"], ["mexa-1-c"]),
         (["data/wmt24pp/en.txt"], ALL_THREE),
         (["requirements.lock"], ALL_THREE),
         (
@@ -250,7 +250,7 @@ def test_make_reruns_what_depends_on_a_change(
             "import xlx.plots.mexa, mexa_1_c\nfrom shared import tables", "from xlx import"
         ),
         "notebooks/profiles/mini.yaml": "", "notebooks/profiles/paper.yaml": "",
-        "data/wmt24pp/en.txt": "", "data/results/mexa/kind.parquet": "",
+        "data/wmt24pp/en.txt": "", "data/results/mexa/kind/a.parquet": "",
         "requirements.lock": "", "pyproject.toml": "",
     }  # fmt: skip
     for name, text in code.items():

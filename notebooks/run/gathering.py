@@ -1,17 +1,24 @@
 """Results into the ledger: what notebooks asked for in their last run, and long runs at any time.
 
-    python -m notebooks.run.gathering [--restamp] [--forget UNIT ...]    # make results
+    python -m notebooks.run.gathering [--restamp] [--forget UNIT ...] [--fold LENS/KIND ...]
 
-What notebooks no longer ask for is dropped. What the units of long runs have asked for
-(`data/models-public/runs.py`) stays until a unit is forgotten: their entries have askers called
-``run:<unit>``, and lie in ``data/results/public`` where no notebook asks for them too.
+``make results`` adds: what is new goes into new shards, of at most `LIMIT` bytes, and no file of
+results is written again; who asks for what by now, and which code gives the same, is noted beside
+them (`xlx.results.ledger`). ``make results FOLD="abx/score"`` (or ``FOLD=all``, at a release)
+writes the shards of a folder anew with these notes, without what nobody asks for any more.
+
+What the units of long runs have asked for (`data/models-public/runs.py`) stays until a unit is
+forgotten: their entries have askers called ``run:<unit>``, and lie in ``data/results/public`` where
+no notebook asked for them first.
 """
 
 import argparse
+import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +27,13 @@ import numpy as np
 import pandas as pd
 
 from notebooks.run import journals
-from xlx.results import ledger, paths, work
+from xlx.results import ledger, paths, store, work
 from xlx.results.ledger import Cache, Entry, Ledger
 
 #: What an asker is called that is a unit of long runs, and the folder of what they alone ask for.
 RUN, RUN_LENS = "run:", "public"
+#: Bytes of a shard, at most.
+LIMIT = 10_000_000
 #: Seeds of untrained twins that are looked for.
 _TWINS = range(1, 10)
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -59,15 +68,16 @@ def is_run(asker: str) -> bool:
 
 
 def asked(
-    of: Ledger, stems: Iterable[str], build: Path, runs: Path | None, forget: Collection[str]
-) -> dict[AskName, list[str]]:
+    overview: pd.DataFrame, stems: Iterable[str], build: Path, runs: Path | None,
+    forget: Collection[str],
+) -> dict[AskName, list[str]]:  # fmt: skip
     """What is asked for → by whom: notebooks in their last run, and units of long runs.
 
     These by the ledger, too, and by the journals in a folder. GatheringError for a notebook that
     was not run to its end.
     """
     askers: dict[AskName, set[str]] = {}
-    for row in of.overview().itertuples():
+    for row in overview.itertuples():
         askers[AskName(row.kind, row.identity)] = set(filter(is_run, row.notebooks))
     noted = {stem: journals.journal(stem, build) for stem in stems}
     for stem, journal in sorted(noted.items()):
@@ -144,57 +154,170 @@ def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def write_results(
     stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False,
-    runs: Path | None = None, forget: Collection[str] = (),
-) -> pd.DataFrame:  # fmt: skip
-    """Write the ledger of what notebooks and long runs asked for; the overview of its README.
+    runs: Path | None = None, forget: Collection[str] = (), fold: Collection[str] = (),
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    """Add to the ledger what notebooks and long runs asked for and it has not, from the cache.
 
-    The entries are those of the ledger that there is, or of the cache. ``restamp``: as made by
-    today's code, where it differs under the same version. ``runs``: the folder of the journals of
-    long runs; ``forget``: units that no longer count.
+    Parameters
+    ----------
+    restamp : bool
+        Results count as made by today's code, where it differs under the same version.
+    runs : Path, optional
+        Folder of the journals of long runs.
+    forget : collection of str
+        Units that no longer count.
+    fold : collection of str
+        Folders of shards, "abx/score", that are written anew, without what nobody asks for; "all".
+
+    Returns the overview of its README, and sentences on what was done. GatheringError for a result
+    that neither has, one above `LIMIT`, a folder that is not there or has a damaged shard, and
+    while another process writes.
     """
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        with store.lock(root / ".lock"):
+            return _written(stems, build, root, cache, restamp, runs, forget, fold)
+    except store.Locked as holder:
+        raise GatheringError(
+            f"another `make results` is at work (process {holder}): call again when it is through"
+        ) from None
+    except OSError as error:
+        raise GatheringError(
+            f"{root} cannot be written to ({error.strerror or error}): make room, or make it "
+            "writable; what it has stays as it is"
+        ) from None
+
+
+def _written(
+    stems: Sequence[str], build: Path, root: Path, cache: Cache, restamp: bool,
+    runs: Path | None, forget: Collection[str], fold: Collection[str],
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     of = Ledger(root)
-    code = {name: kind.code for name, kind in kinds().items()} if restamp else {}
+    before = of.overview()
+    askers, lens_of = asked(before, stems, build, runs, forget), {}
+    folder_of = {file: ledger.folder_of(root, file) for file in of.files()}
+    if unknown := set(fold) - {"all", *folder_of.values()}:
+        raise GatheringError(f"there are no shards in {root / min(unknown)} (FOLD=...)")
+    folded = {folder for folder in folder_of.values() if {"all", folder} & set(fold)}
+    old = [file for file, folder in folder_of.items() if folder in folded]
+    if lost := sorted(set(old) - set(of.shards())):
+        raise GatheringError(f"{lost[0]} cannot be read: restore it (git checkout), then fold")
+    lenses, codes = (
+        dict(zip(before["identity"], before[x], strict=True)) for x in ("lens", "code")
+    )
     entries = []
-    for name, askers in asked(of, stems, build, runs, forget).items():
+    for name, some in askers.items():
+        lens = lenses.get(name.identity)
+        if lens and f"{lens}/{name.kind}" not in folded:
+            continue
         entry = of.get(name) or cache.get(name)
         if entry is None:
             raise GatheringError(
-                f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} nor "
+                f"{some[0]} asks for a result of the kind {name.kind!r} that neither {root} nor "
                 f"{cache.root} has: run it again (`make figures ONLY=...`, or a unit by runs.py)"
             )
-        made = {
-            **entry.made,
-            "code": code.get(work.kind_name(name.kind, entry.text), entry.made["code"]),
-        }
-        entries.append(replace(entry, notebooks=tuple(askers), made=made))
-    before = of.overview().set_index("identity")["lens"]
-    lens_of = {x.identity: _lens(x.notebooks, before.get(x.identity)) for x in entries}
-    files = write_ledger(root, entries, lens_of)
-    overview = by_kind(Ledger(root).overview(), files)
-    root.mkdir(parents=True, exist_ok=True)
-    (root / "README.md").write_text(_readme(overview), encoding="utf-8")
-    return overview
+        made = {**entry.made, "code": codes.get(name.identity, entry.made["code"])}
+        entries.append(replace(entry, notebooks=tuple(some), made=made))
+        lens_of[name.identity] = _lens(some, lens)
+    files = write_shards(root, entries, lens_of, instead_of=old)
+    idle = _note(root, askers, restamp)
+    overview = by_kind(Ledger(root).overview(), root)
+    store.write_whole(root / "README.md", _readme(overview).encode())
+    new = sum(x.identity not in lenses for x in entries)
+    size = sum(file.stat().st_size for file in files) / 1e6
+    said = [f"{new} results are new; {len(files)} shards were written, {size:.2f} MB"]
+    said += [f"{folder} was folded" for folder in sorted(folded)]
+    if idle:
+        said.append(f"{idle} results are asked for by nobody: `make results FOLD=all` drops them")
+    return overview, said
+
+
+def write_shards(
+    root: Path,
+    entries: Iterable[Entry],
+    lens_of: Mapping[str, str],
+    instead_of: Iterable[Path] = (),
+) -> list[Path]:
+    """Put entries into shards of their own, in the place of some files; the new ones, sorted.
+
+    ``lens_of`` gives the folder of an identity; a shard is called by the hash of its content.
+    """
+    groups: dict[Path, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.text, entry.identity)):
+        groups.setdefault(root / lens_of[entry.identity] / entry.kind, []).append(entry)
+    # all are made before the first is written, as some are read from files that go
+    made = {
+        folder / f"{hashlib.sha256(content).hexdigest()[:16]}.parquet": content
+        for folder, group in groups.items()
+        for content in _contents(group)
+    }
+    for path, content in made.items():
+        if not path.is_file() or path.read_bytes() != content:
+            store.write_whole(path, content)
+    record = Ledger(root).notes(ledger.SHARDS)
+    for old in set(instead_of) - set(made):
+        record.pop(old.relative_to(root).as_posix(), None)
+        old.unlink(missing_ok=True)
+    for path, content in made.items():
+        digest = hashlib.sha256(content).hexdigest()
+        record[path.relative_to(root).as_posix()] = [str(len(content)), digest]
+    _write_notes(root / ledger.SHARDS, record)
+    return sorted(made)
+
+
+def _contents(group: Sequence[Entry]) -> Iterator[bytearray]:
+    """Entries of one folder as files of at most `LIMIT` bytes."""
+    content = ledger.file_content(ledger.to_arrow(group))
+    if len(content) <= LIMIT:
+        yield content
+    elif len(group) == 1:
+        raise GatheringError(
+            f"a result of the kind {group[0].kind!r} has {len(content) / 1e6:.1f} MB, and a shard "
+            f"at most {LIMIT / 1e6:.0f}: keep less of it, {group[0].text}"
+        )
+    else:
+        middle = len(group) // 2
+        yield from _contents(group[:middle])
+        yield from _contents(group[middle:])
 
 
 def write_ledger(
     root: Path, entries: Iterable[ledger.Entry], lens_of: Mapping[str, str]
 ) -> list[Path]:
-    """Write a ledger of these entries and no others; the files, sorted. What is the same stays.
+    """Write a ledger of these entries and no others; the files, sorted. What is the same stays."""
+    (root / ledger.ASKERS).unlink(missing_ok=True)
+    (root / ledger.STAMPS).unlink(missing_ok=True)
+    return write_shards(root, entries, lens_of, instead_of=Ledger(root).files())
 
-    ``lens_of`` gives the folder of an identity.
-    """
-    groups: dict[Path, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: entry.identity):
-        path = root / lens_of[entry.identity] / f"{entry.kind}.parquet"
-        groups.setdefault(path, []).append(entry)
-    for path, group in groups.items():
-        table = ledger.to_arrow(group)
-        before = ledger.read_entries(path)
-        if before is None or not before.equals(table):
-            ledger.write_entries(path, table)
-    for old in set(root.glob("*/*.parquet")) - set(groups):
-        old.unlink()
-    return sorted(groups)
+
+def _note(root: Path, askers: Mapping[AskName, Sequence[str]], restamp: bool) -> int:
+    """Note what the shards do not say: who asks by now, what code counts; how many nobody asks."""
+    of = Ledger(root)
+    rows, stamps = of.overview(as_written=True), of.notes(ledger.STAMPS)
+    now = [tuple(askers.get(AskName(x.kind, x.identity), ())) for x in rows.itertuples()]
+    changed = {
+        row.identity: [" ".join(some)]
+        for row, some in zip(rows.itertuples(), now, strict=True)
+        if some != row.notebooks
+    }
+    _write_notes(root / ledger.ASKERS, changed)
+    known = kinds() if restamp else {}
+    for row in rows.itertuples() if restamp else ():
+        kind = known.get(work.kind_name(row.kind, row.ask))
+        if kind and kind.version == row.version:
+            stamps[row.code] = [kind.code]
+    there = {old: new for old, new in stamps.items() if old in set(rows["code"]) and [old] != new}
+    _write_notes(root / ledger.STAMPS, there)
+    return now.count(())
+
+
+def _write_notes(path: Path, notes: Mapping[str, Sequence[str]]) -> None:
+    """Lines that `Ledger.notes` reads; no file where there are none."""
+    lines = ["\t".join([first, *more]) for first, more in sorted(notes.items())]
+    if lines:
+        store.write_whole(path, ("\n".join(lines) + "\n").encode())
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _lens(askers: Sequence[str], before: str | None) -> str:
@@ -203,8 +326,8 @@ def _lens(askers: Sequence[str], before: str | None) -> str:
     return before if before in lenses and before != RUN_LENS else lenses[0]
 
 
-def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
-    """One row per kind and lens: entries, MB of the file, core-hours, commits, processors."""
+def by_kind(entries: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """One row per kind and lens: entries, MB of its shards, core-hours, commits, processors."""
 
     def names(column: pd.Series) -> str:
         return ", ".join(sorted(set(column)))
@@ -216,8 +339,10 @@ def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
         entries=("hours", "size"), MB=("hours", "size"), hours=("hours", "sum"),
         commit=("commit", names), processor=("cpu", names),
     )  # fmt: skip
-    sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
-    table["MB"] = [sizes[place] for place in table.index]
+    sizes = Counter()
+    for file in filter(Path.is_file, Ledger(root).files()):
+        sizes[ledger.folder_of(root, file)] += file.stat().st_size
+    table["MB"] = [sizes[f"{lens}/{kind}"] / 1e6 for kind, lens in table.index]
     return table.reset_index()
 
 
@@ -225,12 +350,18 @@ def _readme(overview: pd.DataFrame) -> str:
     lines = [
         "# Results\n",
         "What the notebooks ask for, computed once: written by `make results`, read by",
-        "`xlx.results.work`, proved by `make test` (a sample) and `make reproduce` (all). A file",
-        "holds one kind of result of one lens, a row an entry: what was asked, by which notebooks,",
-        "the value, and what made it (hash of the code, versions, processor, threads, seconds,",
-        "commit, date). Never edit one: its seal would break, and its entries would count as",
-        "missing. What the long runs of public models gave (`data/models-public/runs.py`; an asker",
-        "`run:<unit>`) and no notebook asks for lies in `public`.\n",
+        "`xlx.results.work`, proved by `make test` (a sample) and `make reproduce` (all). A folder",
+        "`<lens>/<kind>` holds shards of at most 10 MB (those called `first` are older), a row an",
+        "entry: what was asked, by which notebooks, the value, and what made it (hash of the code,",
+        "versions, processor, threads, seconds, commit, date). What is added goes into new shards.",
+        "Never edit one: its entries would count as missing. What the long runs of public models",
+        "gave (`data/models-public/runs.py`; an asker `run:<unit>`) lies in `public`, unless a",
+        "notebook asked for it first.\n",
+        "- `shards.tsv`: size and SHA-256 of each shard;",
+        "- `askers.tsv`, where there is one: who asks for an entry by now, where that has changed;",
+        "- `stamps.tsv`, where there is one: code → later code that was proved to give the same.\n",
+        '`make results FOLD="abx/score"`, or `FOLD=all`, writes shards anew by these notes,',
+        "without what nobody asks for any more.\n",
         "| kind | lens | entries | MB | hours | commit | processor |",
         "|---|---|---:|---:|---:|---|---|",
     ]
@@ -247,19 +378,21 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.gathering")
     parser.add_argument("--restamp", action="store_true", help="as made by today's code")
     parser.add_argument("--forget", nargs="+", default=[], metavar="UNIT", help="of long runs")
+    parser.add_argument("--fold", nargs="+", default=[], metavar="LENS/KIND", help="or all")
     options = parser.parse_args(argv)
     stems = [path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")]
     cache, build = Cache(paths.CACHE / "results"), paths.BUILD / "mini"
     try:
-        table = write_results(
+        table, said = write_results(
             stems, build, paths.RESULTS, cache, restamp=options.restamp,
-            runs=paths.BUILD / "runs", forget=options.forget,
+            runs=paths.BUILD / "runs", forget=options.forget, fold=options.fold,
         )  # fmt: skip
     except (GatheringError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     entries, size = table["entries"].sum(), table["MB"].sum()
     print(f"data/results: {entries} results of {table['kind'].nunique()} kinds, {size:.1f} MB")
+    print(*said, sep="\n")
     return 0
 
 

@@ -136,8 +136,8 @@ def compare(plan: Plan, of: Ledger, cache: Cache) -> tuple[pd.DataFrame, list[st
     columns = ["kind", "ask", "apart", "tolerance"]
     table, said = gathering.tallied(pd.DataFrame(rows, columns=columns))
     said += [
-        f"{kind}: {len(asks)} were not asked for, such as {asks[0]}; `make results` drops what "
-        "nobody asks for"
+        f"{kind}: {len(asks)} were not asked for, such as {asks[0]}; `make results` notes "
+        "what nobody asks for"
         for kind, asks in absent.items()
     ]
     return table, said

@@ -63,6 +63,7 @@ def of_another_format(audited: Audited, file: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "FORMAT", 99)
         ledger.write_entries(file, table)
+    (audited.results / ledger.SHARDS).unlink()
 
 
 def stale(audited: Audited, file: Path) -> None:
@@ -126,7 +127,8 @@ def unknown(audited: Audited, file: Path) -> None:
     ],
 )
 def test_each_fault_is_named_in_one_sentence(audited: Audited, fault, message: str) -> None:
-    fault(audited, audited.results / "abx" / "toy-counted.parquet")
+    (file,) = (audited.results / "abx" / "toy-counted").glob("*")
+    fault(audited, file)
     wrong = audited.wrong()
     assert pd.Series(wrong).str.contains(message).any(), wrong
     assert not any("\n" in sentence for sentence in wrong)

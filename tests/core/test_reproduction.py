@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from notebooks.run import gathering, journals, reproduction, runner
 from notebooks.run.gathering import GatheringError
 from tests import toy_results as toy
-from xlx.results import paths, provenance, settings, work
+from xlx.results import ledger, paths, provenance, settings, store, work
 from xlx.results.ledger import Cache, Entry, Ledger
+from xlx.results.store import StoreWarning
 
 MADE = dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 2, "seconds": 1.0}
 #: Notebook → numbers that it asks for: counted, and their squares.
@@ -94,9 +96,9 @@ class House:
         journals.fresh_journal(stem, self.build / "mini").write_text(text)
         (self.build / "mini" / f"{stem}.ipynb").touch()
 
-    def gather(self, **options: object) -> None:
+    def gather(self, **options: object) -> tuple[pd.DataFrame, list[str]]:
         cache, options = Cache(self.cache / "results"), {"runs": self.build / "runs", **options}
-        gathering.write_results(STEMS, self.build / "mini", self.results, cache, **options)
+        return gathering.write_results(STEMS, self.build / "mini", self.results, cache, **options)
 
     def of_unit(self, number: int, *more: str) -> Entry:
         """What a unit of long runs asked for, maybe of a model whose ask says ``more``."""
@@ -124,17 +126,34 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
 # --- into the ledger ------------------------------------------------------------------------------
 
 
-def test_results_hold_what_the_notebooks_ask_for_and_nothing_else(house: House) -> None:
+def told(house: House, **options: object) -> str:
+    """What gathering says that it did."""
+    return "\n".join(house.gather(**options)[1])
+
+
+def test_what_notebooks_ask_for_is_added_and_what_nobody_asks_for_leaves_at_a_fold(
+    house: House,
+) -> None:
     first, *others = house.entries()
     house.put(replace(first, identity="0" * 64), *others)  # an orphan, and the first is lacking
     for stem in STEMS:
         house.ran(stem)
     cached = Cache(house.cache / "results").put(toy.COUNTED.ask({"number": 0}), first.value, MADE)
     assert cached.identity == first.identity
-    house.gather()
-    overview = Ledger(house.results).overview()
     asked = {entry.identity: list(entry.notebooks) for entry in house.entries()}
+    shipped = {file: file.read_bytes() for file in Ledger(house.results).files()}
+    said = told(house)
+    assert said.startswith("1 results are new; 1 shards were written, 0.0")
+    assert "1 results are asked for by nobody: `make results FOLD=all` drops them" in said
+    assert {file: file.read_bytes() for file in shipped} == shipped
+    overview = Ledger(house.results).overview()
+    assert {row.identity: list(row.notebooks) for row in overview.itertuples()} == asked | {
+        "0" * 64: []
+    }
+    assert told(house, fold=["abx/toy-counted"]).splitlines()[1:] == ["abx/toy-counted was folded"]
+    overview = Ledger(house.results).overview()
     assert {row.identity: list(row.notebooks) for row in overview.itertuples()} == asked
+    assert not (house.results / ledger.ASKERS).exists()
     for row in overview.itertuples():
         assert row.lens == asked[row.identity][0].split("-")[0]
     text = (house.results / "README.md").read_text(encoding="utf-8")
@@ -146,8 +165,80 @@ def test_results_hold_what_the_notebooks_ask_for_and_nothing_else(house: House) 
     assert "| all | | 12 | 0.0" in text
 
     before = {file: file.read_bytes() for file in house.results.rglob("*.*")}
+    for fold in ([], ["all"]):
+        house.gather(fold=fold)
+        assert {file: file.read_bytes() for file in before} == before
+    with pytest.raises(GatheringError, match=r"no shards in .*abx/toy-none \(FOLD"):
+        house.gather(fold=["abx/toy-none"])
+    damaged = next(file for file in before if file.suffix == ".parquet")
+    damaged.write_bytes(b"torn")
+    with (
+        pytest.warns(StoreWarning, match="is not used"),
+        pytest.raises(GatheringError, match="cannot be read: restore it"),
+    ):
+        house.gather(fold=["all"])
+
+
+def test_one_result_more_adds_no_more_than_itself_to_history(house: House) -> None:
+    for stem in STEMS:
+        house.ran(stem)
+    noise = np.random.default_rng(0).random(12_500)  # 100 kB that no packing makes smaller
+    more = [toy.COUNTED.ask({"number": x, "noise": True}) for x in range(40)]
+    journal = journals.journal(STEMS[0], house.build / "mini")
+    many = "".join(json.dumps({"kind": x.kind, "identity": x.identity}) + "\n" for x in more)
+    journal.write_text(journal.read_text() + "\n" + many)
+    for ask in more:
+        Cache(house.cache / "results").put(ask, {"noise": noise}, MADE)
     house.gather()
-    assert {file: file.read_bytes() for file in before} == before
+    ask = toy.COUNTED.ask({"number": 99, "noise": True})
+    Cache(house.cache / "results").put(ask, {"noise": noise}, MADE)
+    line = json.dumps({"kind": ask.kind, "identity": ask.identity})
+    journal.write_text(journal.read_text() + line + "\n")
+    before = {file: file.read_bytes() for file in house.results.rglob("*.*")}
+    house.gather()
+    changed = [x for x in house.results.rglob("*.*") if x.read_bytes() != before.get(x)]
+    assert {x.suffix for x in changed if x in before} <= {".md", ".tsv", ".lock"}
+    assert 100_000 < sum(x.stat().st_size for x in changed) <= 200_000
+    assert Ledger(house.results).get(ask).value["noise"].sum() == noise.sum()
+
+
+def test_results_count_as_of_todays_code_and_no_shard_is_written(house: House) -> None:
+    for stem in STEMS:
+        house.ran(stem)
+    house.put(*(replace(x, made=MADE | {"code": f"old {x.kind}"}) for x in house.entries()))
+    shipped = {file: file.read_bytes() for file in Ledger(house.results).files()}
+    house.gather(restamp=True)
+    assert {file: file.read_bytes() for file in Ledger(house.results).files()} == shipped
+    for fold in ([], ["all"]):
+        house.gather(fold=fold)
+        rows = Ledger(house.results).overview()
+        assert rows["code"].tolist() == [work.KINDS[kind].code for kind in rows["kind"]]
+    assert not (house.results / ledger.STAMPS).exists()
+
+
+def test_two_that_add_at_once_lose_nothing(house: House) -> None:
+    for stem in STEMS:
+        house.ran(stem)
+    with store.lock(house.results / ".lock"), pytest.raises(GatheringError, match="is at work"):
+        house.gather()
+    house.gather()
+    assert len(Ledger(house.results).overview()) == 12
+
+
+def test_a_ledger_that_cannot_be_written_is_one_sentence(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for stem in STEMS:
+        house.ran(stem)
+
+    def refuse(*_: object) -> None:  # root, who runs tests in a container, may write anywhere
+        raise PermissionError(13, "Permission denied", "x")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "lock", refuse)
+        with pytest.raises(GatheringError, match=r"cannot be written to \(Permission denied\): "):
+            house.gather()
+    assert len(Ledger(house.results).overview()) == 12
 
 
 def test_a_result_stays_where_it_is_while_its_lens_asks() -> None:
@@ -177,9 +268,9 @@ def test_what_long_runs_asked_for_is_added_and_stays_until_it_is_forgotten(house
         assert rows.loc[shared.identity, "lens"] == "abx"
         journal.unlink(missing_ok=True)  # what is in the ledger needs none
     assert "| toy-counted | public | 2 |" in (house.results / "README.md").read_text()
-    house.gather(forget=["toy-seed1"])
+    house.gather(forget=["toy-seed1"], fold=["all"])
     assert len(Ledger(house.results).overview()) == 12
-    assert not list((house.results / "public").glob("*.parquet"))
+    assert not list((house.results / "public").rglob("*.parquet"))
 
 
 # --- from nothing ---------------------------------------------------------------------------------

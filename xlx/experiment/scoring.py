@@ -54,8 +54,6 @@ from xlx.text.parallel import ParallelCorpus
 torch = deferred("torch")
 sparse = deferred("scipy.sparse")
 
-#: Steps between the lowest and the highest difference of a layer: its errors keep three digits.
-_STEPS = 2**8 - 1
 #: Steps between a score of 0 and of 1, where it is of a mask whose errors by language nobody asks.
 _SHARES = 2**16 - 1
 #: What a reading of a model is given by; all else that a function is asked with is its own.
@@ -346,7 +344,11 @@ def _scores(
 
 
 def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
-    """One layer: comparisons won, each counted twice, or their share; and coded differences."""
+    """One layer: comparisons won, each counted twice, or their share, or the score.
+
+    And, as "documents pairs", what the average over the pairs changes by without each document,
+    float16: three digits, which is more than an interval needs.
+    """
     n, scores = exact.n_sentences, exact.scores[task]
     weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
     if np.isnan(scores).any():
@@ -363,8 +365,7 @@ def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
         differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
         for averaged, weight in weights.items():
             if _errors_kept(what, averaged, task):
-                coded = _coded(weight @ differences)
-                kept |= {f"{part} {what} {averaged}": array for part, array in coded.items()}
+                kept[f"{what} {averaged}"] = (weight @ differences).astype(np.float16)
     return kept
 
 
@@ -373,23 +374,6 @@ def _errors_kept(what: str, averaged: str, task: str) -> bool:
     if averaged == "languages" or what == "sentences":
         return task in BY_LANGUAGE and (what == "documents" or averaged == "pairs")
     return True
-
-
-def _coded(differences: np.ndarray) -> dict[str, np.ndarray]:
-    """Numbers as steps between their lowest and their highest; all NaN where one of them is."""
-    lowest, highest = differences.min(), differences.max()
-    step = (highest - lowest) / _STEPS or 1.0
-    codes = np.nan_to_num(np.rint((differences - lowest) / step)).astype(np.uint8)
-    return {"codes": codes, "lowest": np.float64(lowest), "step": np.float64(step)}
-
-
-def differences(value: Mapping[str, np.ndarray], part: str) -> np.ndarray:
-    """What an average changes by without each group: ``part`` is "documents pairs", say."""
-    codes = value[f"codes {part}"]
-    lowest, step = (
-        value[f"{sort} {part}"].reshape(-1, *[1] * (codes.ndim - 1)) for sort in ("lowest", "step")
-    )
-    return codes * step + lowest
 
 
 def scores_of_pairs(value: Mapping[str, np.ndarray], n: int) -> np.ndarray:
@@ -410,8 +394,8 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     scores, others = scores_of_pairs(stored, n), scores_of_pairs(computed, n)
     largest = [np.abs(stored["cut"].astype(int) - computed["cut"])]
     largest.append(_gaps(*(x.mean(axis=-1) @ weights.T for x in (scores, others))))
-    for part in (part.partition(" ")[2] for part in stored if part.startswith("codes ")):
-        largest.append(_gaps(differences(stored, part), differences(computed, part)))
+    for part in (part for part in stored if " " in part):
+        largest.append(_gaps(*(x[part].astype(np.float64) for x in (stored, computed))))
     return max(float(x.max()) for x in largest)
 
 
@@ -423,11 +407,10 @@ def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _n_sentences(value: ledger.Value) -> int:
-    codes = value.get("codes sentences pairs")
-    return codes.shape[-1] if codes is not None else 2
+    return value["sentences pairs"].shape[-1] if "sentences pairs" in value else 2
 
 
-#: A value: ``cut``, the scores of pairs (`scores_of_pairs`) and `differences`.
+#: A value: ``cut`` and what `packed` has, all layers.
 SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores_apart)
 
 
@@ -564,15 +547,20 @@ def _unpacked(
     values: Mapping[str, ledger.Value], corpus: ParallelCorpus, subject: Subject, space: str
 ) -> CheckpointScores:
     """The values of a subject as its scores."""
+    if any(part.startswith("codes ") for value in values.values() for part in value):
+        raise ValueError(
+            f"scores of {subject.name} are stored as an earlier version wrote them: remove "
+            f"{work.cache().root / SCORE.name}, and they are computed again"
+        )
     n = len(corpus)
     scores = {name: scores_of_pairs(value, n) for name, value in values.items()}
     changes: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
         for averaged in (*WEIGHTINGS, "languages"):
             kept = {
-                name: differences(value, f"{what} {averaged}")
+                name: value[f"{what} {averaged}"].astype(np.float64)
                 for name, value in values.items()
-                if f"codes {what} {averaged}" in value
+                if f"{what} {averaged}" in value
             }
             if kept:
                 changes.setdefault(what, {})[averaged] = kept
