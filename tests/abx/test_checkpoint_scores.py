@@ -12,6 +12,7 @@ from family.recipes import RECIPES
 from tests import tiny
 from xlx.experiment import abx_scores, scoring
 from xlx.experiment.abx_scores import CheckpointScores
+from xlx.experiment.averages import Average
 from xlx.measures import abx
 from xlx.results import ledger, settings
 from xlx.subjects import identity, loading
@@ -125,6 +126,12 @@ def test_the_second_time_neither_loads_nor_embeds(
         scoring.subject_scores(["mini-infoxlm"], grouped, space="odd")
 
 
+def test_a_cache_of_an_earlier_version_is_one_sentence(grouped: ParallelCorpus) -> None:
+    value = {"won": np.zeros((7, 3, 2), np.uint32), "cut": np.zeros(3), "codes documents pairs": 0}
+    with pytest.raises(ValueError, match=r"length alone are stored as an earlier .*results.score"):
+        scoring._unpacked({"LD": value}, grouped, scoring.Length(), "raw")
+
+
 def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
     folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
     (expected,) = scoring.subject_scores([folder], corpus, **options)
@@ -192,6 +199,8 @@ def test_without_a_document_that_holds_every_comparison_there_is_no_score() -> N
     assert np.isnan(left_out).tolist() == [True, False, False, False]
     value = scoring.packed(exact, "MD, inside")
     assert np.isnan(value["documents pairs"]).tolist() == [True, False, False, False]
+    change = value["documents pairs"].astype(float)
+    assert np.isnan(Average(np.array(0.5), change, np.array([3, 1, 1, 1])).interval()).all()
     lost = abx.exact(states | {"c": np.full((6, 4), np.nan)}, groups={"documents": documents})
     assert np.isnan(scoring.packed(lost, "LD")["score"]).tolist() == [
         [False] * 2,

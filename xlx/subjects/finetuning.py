@@ -25,9 +25,10 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,30 @@ class Spared(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.held)
+
+
+class Later(Mapping[str, np.ndarray]):
+    """What is made when it is first read: to decode logits takes seconds, and few look at them."""
+
+    def __init__(self, make: Callable[[], Mapping[str, np.ndarray]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, np.ndarray]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, np.ndarray]]]:
+        """To another process goes what it makes."""
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -144,24 +169,28 @@ def tuned(job: Job) -> Tuned:
     return model
 
 
-def _held(job: Job, value: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
     """A value in as little memory as what was asked; predictions and logits by set."""
     ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
-    parts = {name: np.split(value[name], ends, axis=1) for name in ("predicted", "logits")}
-    for name, nothing in (("predicted", -1), ("logits", np.nan)) if job.sparing else ():
-        for number, whole in enumerate(parts[name]):
+
+    def by_set(name: str, nothing: float) -> Mapping[str, np.ndarray]:
+        parts = np.split(value[name], ends, axis=1)
+        for number, whole in enumerate(parts) if job.sparing else ():
             there = (whole == whole) & (whole != nothing)
             places = np.flatnonzero(there.reshape(len(whole), -1).any(axis=1))
-            parts[name][number] = whole.shape, nothing, places, whole[places]
-    return {**value, **parts}
+            parts[number] = whole.shape, nothing, places, whole[places]
+        named = dict(zip(job.evaluations, parts, strict=True))
+        return Spared(named) if job.sparing else named
+
+    logits = partial(by_set, "logits", np.nan)
+    return {
+        **{name: value[name] for name in ("steps", "losses", "n_cut")},
+        "predictions": by_set("predicted", -1),
+        "logits": Later(logits) if isinstance(value, ledger.Arrays) else logits(),
+    }
 
 
 def _as_run(job: Job, value: Mapping[str, Any]) -> Run:
-    predictions, logits = (
-        dict(zip(job.evaluations, value[name], strict=True)) for name in ("predicted", "logits")
-    )
-    if job.sparing:
-        predictions, logits = Spared(predictions), Spared(logits)
     return Run(
         model=identity.title(job.model),
         source=job.train.language,
@@ -170,8 +199,8 @@ def _as_run(job: Job, value: Mapping[str, Any]) -> Run:
         learning_rate=job.recipe.learning_rate,
         steps=value["steps"],
         losses=value["losses"],
-        predictions=predictions,
-        logits=logits,
+        predictions=value["predictions"],
+        logits=value["logits"],
         n_cut=dict(zip(["train", *job.evaluations], value["n_cut"].tolist(), strict=True)),
     )
 
