@@ -1,4 +1,4 @@
-"""How much there is to read in each notebook, and which modules, functions and cells are long.
+"""How much there is to read in each notebook, and how long modules, functions and cells are.
 
 python -m tests.counts
 """
@@ -174,14 +174,6 @@ def main() -> None:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         load = ", ".join(f"{n} {what}" for what, n in reading_load(path).items())
         print(f"{path.stem:22} {load}")
-    places = public_names().items()
-    for what, over in (
-        ("modules above 800 lines", [(x.name, lines(x)) for x in modules() if lines(x) > 800]),
-        ("functions above 60 lines", [f for x in modules() for f in functions(x) if f[1] > 60]),
-        ("cells above 15 lines", [cell for cell in cells() if cell[1] > 15]),
-        ("public names in several modules", [(name, len(x)) for name, x in places if len(x) > 1]),
-    ):
-        print(f"{len(over)} {what}:", *(f"{name} {n}" for name, n in over))
 
 
 if __name__ == "__main__":

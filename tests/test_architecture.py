@@ -325,7 +325,7 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
         assert seeds_globally("", cell) == []
 
 
-# --- how big it is (python -m tests.counts) -------------------------------------------------------
+# --- how big it is -------------------------------------------------------------------------------
 
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}
