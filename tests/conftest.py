@@ -33,7 +33,6 @@ hypothesis.settings.load_profile("xlx")
 LONGEST = (
     "test_paper_profile_runs.py",
     "test_any_model.py",
-    "test_paper_profile_mexa.py",
     "test_wheel.py",
 )
 

@@ -222,6 +222,19 @@ def senteval(folder: Path, n: int = 24) -> None:
         rows(folder / f"{name}.txt", lines)
 
 
+def task_results(folder: Path) -> None:
+    """Results of two tasks of the nine: of the first model all are right as often."""
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(DECODERS):
+        scores = iter(np.full(12, 0.25) if number == 0 else rng.uniform(0.2, 0.9, 12))
+        labels = ["eng_Latn", "deu_Latn", "fra_Latn", "jpn_Jpan", "swh_Latn", "tur_Latn"]
+        results = {f"belebele_{label}": {"acc": next(scores)} for label in labels}
+        results |= {f"arc_{x}": {"acc": 0.1, "acc_norm": next(scores)} for x in ("de", "fr", "ja")}
+        results |= {"arc_challenge": {"acc": 0.5, "acc_norm": next(scores)}}
+        file = folder / name.replace("/", "__") / "results_2025-01-01T00-00-00.json"
+        harness(file, name, results)
+
+
 def harness(file: Path, model: str, scores: dict[str, dict[str, float]]) -> None:
     """A results file of lm-evaluation-harness, with the fields that its own have beside scores."""
     results = {

@@ -346,6 +346,7 @@ def calls_of(path: Path) -> Iterator[Callable[..., object]]:
             yield called
 
 
+@pytest.mark.slow
 def test_contents_name_the_notebooks_that_show_printed_numbers() -> None:
     """Those that read transcribed results, but for those of print alone."""
     contents = (BOOK / "contents.md").read_text(encoding="utf-8")

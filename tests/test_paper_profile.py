@@ -1,6 +1,7 @@
 """The profile `paper` of the notebooks that fine-tune, against the settings that papers print."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -252,6 +253,19 @@ def test_all_of_the_full_sets_is_taken(mixed: dict[str, dict]) -> None:
             assert values["per_context"] is None, name
     reading = mixed["mixing-3-qa QA"]
     assert reading["max_distance"] == reading["max_length"]
+
+
+def test_models_and_sizes_of_mexa_are_those_of_the_paper() -> None:
+    printed = yaml.safe_load((paths.PUBLISHED / "mexa/settings.yaml").read_text(encoding="utf-8"))
+    for values in (PAPER["mexa-1-alignment"], PAPER["mexa-2-estimation"]):
+        names = [Path(name).name.lower() for name in values["models"]]
+        for name, called in zip(names, printed["models"], strict=True):
+            first, *_, size = called.lower().split()
+            assert name.startswith(first[:4]) or "llama" in name
+            assert size in name
+        assert values["n_sentences"] == printed["parallel_data"]["FLORES-200"]["sentences_used"]
+        assert values["languages"] is None
+    assert values["n_verses"] == printed["parallel_data"]["Bible"]["sentences"]
 
 
 def test_x_probe_has_the_sizes_of_its_paper() -> None:

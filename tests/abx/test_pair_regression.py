@@ -66,6 +66,7 @@ def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
     assert of_ld["Holm"] < 0.001
 
 
+@pytest.mark.slow
 def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
     found = abx_6_transfer.coverage(60, 12, seed=1)
     assert found.loc["cross-classified"].between(0.9, 1).all()
