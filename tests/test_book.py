@@ -182,13 +182,14 @@ def test_a_formula_is_followed_by_its_function(path: Path) -> None:
 
 
 def test_what_publishes_and_starts_the_book_names_what_there_is() -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf-8"))
-    runs = [step["run"] for step in workflow["jobs"]["publish"]["steps"] if "run" in step]
+    workflows = [yaml.safe_load(x.read_text("utf-8")) for x in sorted(ROOT.glob(".github/*/*.yml"))]
+    jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
+    runs = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     runs += [container["postCreateCommand"], container["postAttachCommand"]]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = [run.split()[1] for run in runs]
-    assert targets == ["book", ".venv/.ready", "lab"]
+    assert targets == ["book", "check", ".venv/.ready", "lab"]
     assert all(f"\n{x}:" in makefile.replace("$(READY):", ".venv/.ready:") for x in targets)
     assert (ROOT / ".binder" / "environment.yml").resolve() == ROOT / "environment.yml"
     assert all(os.access(ROOT / ".binder" / x, os.X_OK) for x in ("postBuild", "start"))

@@ -56,6 +56,7 @@ def test_the_small_profile_takes_some_five_hours(bare: None) -> None:
         assert 0 < hours.loc[("all", ""), "hours"] < 5
 
 
+@pytest.mark.slow
 def test_a_run_that_two_notebooks_ask_for_is_counted_once(bare: None) -> None:
     languages = {task: ["en", "de"] for task in ("NLI", "random labels")}
     found, values = plan.Declared(), {"seeds": [1], "languages": languages, "more_sources": []}

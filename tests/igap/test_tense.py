@@ -22,6 +22,7 @@ def test_the_finite_verb_decides() -> None:
         assert [tense.finite_tense(x) for x in read_trees(rows, "a", "en")] == [label], text
 
 
+@pytest.mark.slow
 def test_what_is_tested_is_not_learnt_and_is_the_same_in_all_languages() -> None:
     task = tense.tense_task(["en", "de", "zh"], 40, 20)
     learnt, test = task.train["en"], task.test

@@ -262,6 +262,7 @@ print(found.predictions.sum())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::UserWarning", "-c", ASK, model, str(tmp_path)]
     found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -218,6 +218,7 @@ def test_probes_are_those_of_the_lenses_in_languages_of_text_and_data(
     assert table.loc[("topics", "sw"), "accuracy"] == pytest.approx(learnt["accuracy"].mean())
 
 
+@pytest.mark.slow
 def test_tasks_of_sentences_stand_beside_an_untrained_twin_and_a_bag(
     corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_to_each_sentence_one_of_like_length_is_chosen() -> None:
             negation.matched(english, n, 1)
 
 
+@pytest.mark.slow
 def test_the_task_is_the_same_in_all_languages_and_has_nothing_twice(
     task: transfers.TransferTask,
 ) -> None:
