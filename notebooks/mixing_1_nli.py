@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
-from shared import claims, regressions
+from shared import claims, mixing_tables, regressions
 from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points, in_points
@@ -28,13 +28,12 @@ ENDS = ["score", "low", "high"]
 
 
 def transfers(
-    runs: Sequence[Run], alone: Sequence[Run], gold: Examples, source: str, groups: np.ndarray,
-    **options: int,
-) -> pd.DataFrame:  # fmt: skip
+    runs: Sequence[Run], alone: Sequence[Run], gold: Examples, source: str, groups: np.ndarray
+) -> pd.DataFrame:
     """Accuracy within each language, of hypotheses alone, and what the premise adds.
 
     One row per language of the runs' sets, then "mean of targets"; ``groups`` of the examples; of
-    what the premise adds ``told`` (`claims.steady`).
+    what the premise adds ``told`` (`claims.compared`).
     """
     names = list(runs[0].predictions)
 
@@ -46,9 +45,9 @@ def transfers(
 
     one, other = right(runs), right(alone)
     tables = {
-        "both": mixing.averages(one, groups, **options),
-        "hypothesis alone": mixing.averages(other, groups, **options),
-        "premise adds": claims.steady([(one, other)], groups, **options),
+        "both": mixing.averages(one, groups),
+        "hypothesis alone": mixing.averages(other, groups),
+        "premise adds": claims.compared(one, other, groups),
     }
     rows = [*names, "mean of targets"]
     tables = [table.assign(language=rows, what=what) for what, table in tables.items()]
@@ -60,9 +59,9 @@ PLACES = ("in what is learnt", *mixing.SETTINGS[:2])
 
 
 def beside_alone(
-    pairs: Mapping[str, tuple[np.ndarray, np.ndarray, int]], groups: np.ndarray, **options: int
+    pairs: Mapping[str, tuple[np.ndarray, np.ndarray, int]], groups: np.ndarray
 ) -> pd.DataFrame:
-    """Model → "hypothesis alone" and what the premise adds in each of `PLACES` (`claims.steady`).
+    """Model → "hypothesis alone" and what the premise adds in each of `PLACES` (`claims.compared`).
 
     ``pairs``: model → right answers ``(S, L, L, n)`` with premises and without, and the place of
     the language that it learns. A row a model and ``what``; ``seeds``: of hypotheses alone.
@@ -74,8 +73,8 @@ def beside_alone(
             np.stack([x[:, k, k], x[:, same].mean(axis=1), x[:, ~same].mean(axis=1)], axis=1)
             for x in both
         )
-        level = mixing.averages(less[:, 1:2], groups, **options).assign(what="hypothesis alone")
-        adds = claims.steady([(one, less)], groups, **options)
+        level = mixing.averages(less[:, 1:2], groups).assign(what="hypothesis alone")
+        adds = claims.compared(one, less, groups)
         adds["what"] = [f"premise adds {x}" for x in PLACES]
         tables.append(pd.concat([level, adds]).assign(model=model, seeds=len(less)))
     return pd.concat(tables, ignore_index=True)
@@ -151,18 +150,6 @@ def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
     ])  # fmt: skip
 
 
-def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """Values of examples ``(..., n)`` whose mean is the ratio of two sums, with its error.
-
-    The linear approximation (delta method): their resampled mean has the variance of the ratio.
-    NaN where the sum of the ``wholes`` is 0.
-    """
-    size = wholes.mean(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = parts.mean(axis=-1, keepdims=True) / size
-        return ratio + (parts - ratio * wholes) / size
-
-
 def _in_bins(
     scores: np.ndarray, overlap: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -176,7 +163,7 @@ def _in_bins(
     weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
     for kind, mask in kinds.items():
         sums = [np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))]
-        means[kind] = ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
+        means[kind] = mixing_tables.ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
         whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
         means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
     means["drop"] = means["within"] - means["across"]
@@ -184,7 +171,7 @@ def _in_bins(
 
 
 def at_equal_overlap(
-    values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray, **options: int
+    values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray
 ) -> pd.DataFrame:
     """Within and across in bins of overlap, and their difference where both have the same bins.
 
@@ -196,7 +183,7 @@ def at_equal_overlap(
     for what, scores in values.items():
         means, shares = _in_bins(scores, overlap)
         for setting, each in means.items():
-            table = mixing.averages(each, groups, **options).clip(upper=1)
+            table = mixing.averages(each, groups).clip(upper=1)
             tables.append(
                 table.assign(overlap=[*BIN_NAMES, "as across"], setting=setting, what=what)
             )
@@ -259,25 +246,10 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
 # --- what is said ---------------------------------------------------------------------------------
 
 
-def steady(
-    known: pd.DataFrame, ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
-    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
-) -> pd.DataFrame:  # fmt: skip
-    """`mixing_tables.knowledge` with ``told``: what the premise adds, by `claims.steady`."""
-    both = tuple(
-        np.stack([of[x][:, mask].mean(axis=1) for x in ours for mask in cells.values()], axis=1)
-        for of in (ours, alone)
-    )
-    told = claims.steady([both], groups, **options)["told"].to_numpy()
-    adds = known["what"] == "premise adds"
-    return known.assign(told=known["what"].mask(adds, pd.Series(told, known.index[adds])))
-
-
-def steady_drops(
-    ours: Mapping[str, np.ndarray], labels: np.ndarray, overlap: np.ndarray, groups: np.ndarray,
-    **options: int,
-) -> pd.DataFrame:  # fmt: skip
-    """Drops from within to across, by ``what``: whole, by label and so on, by `claims.steady`."""
+def drops_by(
+    ours: Mapping[str, np.ndarray], labels: np.ndarray, overlap: np.ndarray, groups: np.ndarray
+) -> pd.DataFrame:
+    """Drops from within to across, by ``what``: whole, by label and so on, by `claims.compared`."""
     same = np.eye(len(overlap), dtype=bool)
 
     def drop(values: np.ndarray) -> np.ndarray:
@@ -286,11 +258,11 @@ def steady_drops(
     each = {"all pairs": drop(ours["accuracy"])}
     for name, classes in MERGED.items():
         of = np.isin(labels, classes)[None] * 1.0
-        each[name] = ratio_values(each["all pairs"] * of, of)
+        each[name] = mixing_tables.ratio_values(each["all pairs"] * of, of)
     each |= {x: drop(y) for x, y in ours.items() if x != "accuracy"}
     each["as across"] = _in_bins(ours["accuracy"], overlap)[0]["drop"][:, -1]
     values = np.stack(list(each.values()), axis=1)
-    table = claims.steady([(values, np.zeros_like(values))], groups, **options)
+    table = claims.compared(values, np.zeros_like(values[:1]), groups)
     return table.assign(what=list(each))
 
 
@@ -340,7 +312,7 @@ def reading(
     drops: pd.DataFrame, model: str, source: str,
 ) -> str:  # fmt: skip
     """The findings of the notebook, a sentence each, from its tables; ``few`` is of fewer seeds,
-    ``fitted`` of accuracy with a threshold by cell, ``drops`` of `steady_drops`."""
+    ``fitted`` of accuracy with a threshold by cell, ``drops`` of `drops_by`."""
     stays = drops.set_index("what")["told"]
 
     def points(table: pd.DataFrame, **keys: str) -> str:
@@ -386,8 +358,8 @@ def reading(
         f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
         f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
         f"**Seeds.** Of {len(called)} intervals of what the premise adds that leave out zero, "
-        f"{(called['told'] == 'cannot be told').sum()} turn with other seeds of the bootstrap or "
-        "without one of the fine-tunings.",
+        f"{(called['told'] == 'cannot be told').sum()} change their sign without one of the "
+        "fine-tunings.",
         "**Overlap.** With bins weighed as across, the drop is "
         f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points "
         f"({stays['as across']}). Across, pairs that share no subword have "

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from shared import controls, mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
@@ -15,6 +16,7 @@ from xlx.experiment.abx_scores import CheckpointScores, history
 from xlx.experiment.grids import Grid, grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
+from xlx.measures.statistics import LEVEL
 from xlx.plots.panels import rows_of
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import Recipe
@@ -88,7 +90,7 @@ def in_training(train: Examples, gold: Examples) -> tuple[float, float]:
 
 
 def told_beside_bag(table: pd.DataFrame) -> str:
-    """Whether the model keeps apart across what the bag cannot, from `mixing_1_nli.steady`."""
+    """Whether the model keeps apart across what the bag cannot, from `mixing_tables.knowledge`."""
     over = rows_of(table, what="premise adds", cells="across")
     own = over[over["measure"].str.startswith("AUC")]
     said = " ".join(
@@ -125,7 +127,7 @@ def told_overlap(equal: pd.DataFrame, model: str) -> str:
 
 def when_nothing_is_learnt(
     task: str, languages: Sequence[str], models: Sequence[str], recipe: Recipe,
-    seeds: Sequence[int], n_train: int, n_test: int, **options: int,
+    seeds: Sequence[int], n_train: int, n_test: int,
 ) -> pd.DataFrame:  # fmt: skip
     """Fine-tuned ``models`` and what cannot compare: a row a ``model`` and setting.
 
@@ -140,9 +142,9 @@ def when_nothing_is_learnt(
     alone = mixing_tables.changed_grids(*without, models, data, recipe, seeds)
     (*own, twin), rules = grids.values(), [*alone, commonest(data)]
     rules += [twin, mixing_tables.bag_of_subwords(models[0], data.train, data.sets)]
-    summary = mixing_tables.measured([*own, *rules], mixing.summary, **options)
+    summary = mixing_tables.measured([*own, *rules], mixing.summary)
     keys = ["model", "setting", "language"]
-    over = mixing_tables.above_baselines(own, rules, **options).sort_values("score", kind="stable")
+    over = mixing_tables.above_baselines(own, rules).sort_values("score", kind="stable")
     best, told = over.drop_duplicates(keys), {"task": mixing_tables.TASK_NAMES[task]}
     found = summary.merge(best, on=keys, how="left", suffixes=("", " less")).assign(**told)
     return found[found["language"] == mixing.OVERALL]
@@ -177,13 +179,11 @@ def forced_choice(measured: CheckpointScores, task: str) -> pd.Series:
     return pd.Series(found)
 
 
-def by_overlap(
-    choices: pd.DataFrame, model: str, bag: str, *, n_resamples: int, seed: int
-) -> pd.DataFrame:
+def by_overlap(choices: pd.DataFrame, model: str, bag: str) -> pd.DataFrame:
     """Means of `forced_choice` by scripts and by overlap, and the model less the bag.
 
     ``choices``: pairs of languages by subject. Overlap is the bag's own score, in thirds of the
-    pairs. ``score``, ``low``, ``high``: model less bag; resampled are languages.
+    pairs. ``score``, ``low``, ``high``: model less bag (`over_languages`).
     """
     first, second = (choices.index.get_level_values(k) for k in (0, 1))
     scripts = [[LANGUAGES[code].script for code in side] for side in (first, second)]
@@ -193,49 +193,51 @@ def by_overlap(
         "all pairs": np.full(len(choices), True), "one script": one_script,
         "two scripts": ~one_script, "least overlap": third == 0, "most overlap": third == 2,
     }  # fmt: skip
-    weights = _drawn(choices.index, n_resamples, seed)
-    gain, rows = (choices[model] - choices[bag]).to_numpy(), {}
+    gain, rows = choices[model] - choices[bag], {}
     for name, mask in masks.items():
         row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
-        low, high = mixing.percentile_ends(_weighed(weights[:, mask], gain[mask]))
-        rows[name] = row | {"score": gain[mask].mean(), "low": low, "high": high}
+        rows[name] = row | dict(
+            zip(("score", "low", "high"), over_languages(gain[mask]), strict=True)
+        )
     return pd.DataFrame(rows).T
 
 
-def _drawn(pairs: pd.MultiIndex, n_resamples: int, seed: int) -> np.ndarray:
-    """How often each pair is in a resample of languages, ``(n_resamples, pairs)``."""
-    first, second = (pairs.get_level_values(k) for k in (0, 1))
-    place = {code: k for k, code in enumerate(sorted({*first, *second}))}
-    even = np.full(len(place), 1 / len(place))
-    drawn = np.random.default_rng(seed).multinomial(len(place), even, n_resamples)
-    return drawn[:, [place[x] for x in first]] * drawn[:, [place[x] for x in second]]
+def over_languages(values: pd.Series) -> tuple[float, float, float]:
+    """The mean over pairs of languages, which hang together by the languages that they share.
+
+    ``values`` by pair. What the pairs of a language add to the error is squared and summed, and
+    each pair taken off once, as it is there twice (Aronow, Samii and Assenova 2015); each language
+    is corrected as a group in `mixing.Groups`. Student's t, of as many degrees of freedom as there
+    are languages of equal weight, less one. In simulation it covers 93 to 97 %, from 4 by 8
+    languages on, and some 90 % with 3 by 6. No interval of fewer than three languages.
+    """
+    n, each = len(values), values.to_numpy(float)
+    score, apart = each.mean(), (each - each.mean()) / n
+    sides = [values.index.get_level_values(k) for k in (0, 1)]
+    _, places = np.unique(np.concatenate(sides), return_inverse=True)
+    sums, share = np.bincount(places, np.tile(apart, 2)), np.bincount(places) / n
+    if (share == 1).any():
+        return score, np.nan, np.nan
+    squares = (apart**2).sum()
+    variance = max((sums**2 / (1 - share)).sum() - squares, squares)
+    freedom = (share**2).sum() ** 2 / (share**4).sum() - 1
+    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * np.sqrt(variance)
+    return score, score - half, score + half
 
 
-def _weighed(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Means of the resamples over pairs, without those that have none."""
-    sizes = weights.sum(axis=1)
-    return (weights @ values)[sizes > 0] / sizes[sizes > 0]
-
-
-def romanised_choices(
-    choices: Mapping[str, pd.DataFrame], model: str, bag: str, *, n_resamples: int, seed: int
-) -> pd.DataFrame:
+def romanised_choices(choices: Mapping[str, pd.DataFrame], model: str, bag: str) -> pd.DataFrame:
     """`forced_choice` of a model and of the bag "as it is" and "romanised", and the difference.
 
     ``choices``: script → pairs of a language that is romanised and one that is not, by subject.
     The last row is the difference at equal overlap: of as it is, what a line over the bag's own
-    score gives at the bag's score of each romanised pair. ``low``, ``high``: resampled languages.
+    score gives at the bag's score of each romanised pair. Intervals are by `over_languages`.
     """
     before, after = choices.values()
-    weights = _drawn(before.index, n_resamples, seed)
     line = np.polyfit(before[bag], before[model], 1)
     values = {f"{x}, {key}": own[x] for key, own in choices.items() for x in (bag, model)}
     values |= {f"{x}, difference": after[x] - before[x] for x in (bag, model)}
     values["at equal overlap, difference"] = after[model] - np.polyval(line, after[bag])
-    rows = {
-        name: (each.mean(), *mixing.percentile_ends(_weighed(weights, each.to_numpy(float))))
-        for name, each in values.items()
-    }
+    rows = {name: over_languages(each) for name, each in values.items()}
     return pd.DataFrame(rows, index=["score", "low", "high"]).T
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from printed.evaluator import explained, off_diagonal
+from shared.mixing_tables import ratio_values
 from xlx.experiment import grids
 from xlx.experiment.grids import Grid
-from xlx.measures import answers, statistics
-from xlx.measures.mixing import SETTINGS, Resamples, percentile_ends
+from xlx.measures import answers, mixing
+from xlx.measures.mixing import SETTINGS
 from xlx.text.files import TextError
 from xlx.text.questions import Questions, stands
 
@@ -24,105 +24,109 @@ _SLACK = 1e-12
 
 def tails(
     score: np.ndarray, distance: np.ndarray, share: float = 0.2,
-    groups: Sequence[int] | None = None, *, n_resamples: int = 1000, seed: int = 0,
+    groups: Sequence[int] | None = None,
 ) -> tuple[pd.DataFrame, tuple[float, float, float]]:  # fmt: skip
     """Mean distance of the easiest and the hardest examples, and the ratio of the two.
 
     The easiest are those with the highest score. Many F1 scores are exactly 0 or 1, so which
     examples are "the top 20 %" is often open: the examples that tie at the border share equally
     what is left to be filled, which is the expected mean if ties are broken at random. Where
-    ``share`` × n is no whole number, the last example counts in part. Every resample finds its own
-    border. ``score`` and ``distance`` are ``(n,)``, ``share`` is that of a tail, up to ½.
+    ``share`` × n is no whole number, the last example counts in part. ``score`` and ``distance``
+    are ``(n,)``, ``share`` is that of a tail, up to ½.
+
+    Intervals are of the linear approximation, in which the border moves with the examples; that of
+    the ratio is on a scale of logarithms. In simulation the ratio is covered in 94 to 96 % with 240
+    examples and in 92 to 95 % with 60, a tail's distance, skewed as it is, in 93 to 95 and 88 to
+    93 %.
 
     Returns a table by ``group`` ("easiest", "hardest") of ``score`` (mean in it), ``distance``,
-    ``low``, ``high`` (of the distance); and hardest over easiest with its interval, infinite where
-    the easiest are at distance 0, NaN where both are. MixingError for examples of fewer than two
-    groups.
+    ``low``, ``high`` (of the distance); and hardest over easiest with its interval, without ends
+    where either distance is 0. MixingError for examples of fewer than two groups.
     """
     score, distance = np.asarray(score, np.float64), np.asarray(distance, np.float64)
-    drawn = Resamples.draw(len(score), groups, n_resamples, seed)
-    _, level_of = np.unique(np.round(score / _SLACK) * _SLACK, return_inverse=True)
-    has = level_of == np.arange(level_of.max() + 1)[:, None]  # (n_levels, n)
-    counts, drawn_counts = has.sum(axis=1), drawn.sums(has.astype(np.float64))
-    rows, resamples = [], {}
+    rows, values = [], []
     for group, step in (("easiest", -1), ("hardest", 1)):
-        mean, estimate = (
-            _tail(counts, (has * values).sum(axis=1), share, step) for values in (score, distance)
-        )
-        resamples[group] = _tail(drawn_counts, drawn.sums(has * distance), share, step)
-        rows.append((group, mean, estimate, *percentile_ends(resamples[group])))
-    table = pd.DataFrame(rows, columns=["group", "score", "distance", "low", "high"])
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ratio = np.divide(rows[1][2], rows[0][2])
-        ratios = resamples["hardest"] / resamples["easiest"]
-    known = ratios[~np.isnan(ratios)]
-    # percentiles that are ratios drawn, as there is no middle between a ratio and infinity
-    ends = [(1 - statistics.LEVEL) / 2, (1 + statistics.LEVEL) / 2]
-    low, high = np.quantile(known, ends, method="nearest") if len(known) else (np.nan, np.nan)
-    return table, (float(ratio), float(low), float(high))
+        part, border = _tail(score, share, step)
+        start = distance[border].mean()
+        values.append(start + part / share * (distance - start))
+        rows.append((group, (part * score).mean() / share))
+    means = mixing.averages(np.stack(values)[None], groups).rename(columns={"score": "distance"})
+    table = pd.DataFrame(rows, columns=["group", "score"]).join(means)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(*means["distance"][::-1])
+        easiest, hardest = (own / own.mean() for own in values)
+        apart = hardest - easiest
+    half = mixing.averages(apart[None, None], groups)["high"].item()
+    return table, (float(ratio), ratio * np.exp(-half), ratio * np.exp(half))
 
 
-def _tail(weights: np.ndarray, sums: np.ndarray, share: float, step: int) -> np.ndarray:
-    """Mean of what is summed over a share of the weight, from the last level (-1) or the first (1).
+def _tail(score: np.ndarray, share: float, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which part of each example is in the last ``share`` (-1) or the first (1), and the border.
 
-    ``weights`` and ``sums`` are ``(..., n_levels)``, levels ascending: how many examples have the
-    level, and the sum of their values. Of the level at the border each example counts alike.
+    The border are the examples with the last score that is in, ``(n,)``.
     """
-    weights, sums = weights[..., ::step], sums[..., ::step]
-    whole = share * weights.sum(axis=-1, keepdims=True)
-    before = np.cumsum(weights, axis=-1) - weights
-    taken = np.clip(whole - before, 0, weights)
-    part = np.divide(taken, weights, out=np.zeros_like(taken), where=weights > 0)
-    return (part * sums).sum(axis=-1) / whole[..., 0]
+    _, level = np.unique(np.round(score / _SLACK) * _SLACK, return_inverse=True)
+    counts = np.bincount(level)[::step]
+    whole = share * len(score)
+    taken = np.clip(whole - (np.cumsum(counts) - counts), 0, counts)
+    last = np.flatnonzero(taken > _SLACK).max()
+    inside, ordered = (taken / counts)[::step], np.arange(len(counts))[::step]
+    return inside[level], level == ordered[last]
 
 
 def f1_where(
-    grid: Grid, mask: np.ndarray, other: np.ndarray | None = None, **options: int
+    grid: Grid, mask: np.ndarray, other: np.ndarray | None = None
 ) -> tuple[float, float, float]:
     """Mean F1 where a mask ``(L, L, n)`` holds, with its interval over paragraphs and seeds.
 
-    Less that of the ``other`` mask, if there is one. ``options``: ``n_resamples`` and ``seed``.
+    Less that of the ``other`` mask, if there is one.
     """
     each = grid.each["F1, SQuAD"]
-    drawn = Resamples.draw(each.shape[-1], grid.groups, **options)
-    resamples, by_seed = 0.0, 0.0
-    for sign, own in ((1, mask), (-1, other)):
-        if own is not None:
-            asked, right = own.sum(axis=(0, 1)), (each * own).sum(axis=(1, 2))  # (n,), (S, n)
-            ratio = drawn.sums(right.mean(axis=0)) / drawn.sums(asked.astype(float))
-            resamples = resamples + sign * ratio
-            by_seed = by_seed + sign * right.sum(axis=-1) / asked.sum()
-    return by_seed.mean(), *map(float, percentile_ends(resamples, by_seed))
+    values = [
+        ratio_values((each * own).sum(axis=(1, 2)), 1.0 * own.sum(axis=(0, 1)))
+        for own in (mask, other)
+        if own is not None
+    ]
+    values = np.subtract(*values) if other is not None else values[0]
+    return tuple(mixing.averages(values[:, None], grid.groups).iloc[0])
 
 
-def by_side(scores: np.ndarray, languages: Sequence[str], source: str) -> dict[str, float]:
-    """What the language of each part does to a grid ``(L, L)`` of contexts by questions.
+def by_side(
+    scores: np.ndarray, languages: Sequence[str], source: str
+) -> dict[str, np.ndarray | float]:
+    """What the language of each part does to grids ``(..., L, L)`` of contexts by questions.
 
     ``context``, ``question``: the share of the variance off the diagonal that the part's language
     explains. ``question in source``: how far cells with it are above within of their context's
     language; ``context in source``: above within of their question's.
     """
-    cells = off_diagonal(pd.DataFrame(scores, languages, languages))
-    between, within = cells.stack().dropna(), pd.Series(np.diagonal(scores), languages)
+    n, k = len(languages), languages.index(source)
+    off, others = ~np.eye(n, dtype=bool), np.arange(n) != k
+    inside = mixing.within(scores)[..., others]
+
+    def explained(cells: np.ndarray) -> np.ndarray:
+        rows = cells[..., off].reshape(*cells.shape[:-1], n - 1)
+        return rows.mean(axis=-1).var(axis=-1) / rows.var(axis=(-2, -1))
+
     return {
-        "context": explained(between, 0), "question": explained(between, 1),
-        f"question in {source}": (cells[source] - within).mean(),
-        f"context in {source}": (cells.loc[source] - within).mean(),
+        "context": explained(scores), "question": explained(np.swapaxes(scores, -2, -1)),
+        f"question in {source}": (scores[..., others, k] - inside).mean(axis=-1),
+        f"context in {source}": (scores[..., k, others] - inside).mean(axis=-1),
     }  # fmt: skip
 
 
-def side_intervals(
-    one: Grid, source: str, *, n_resamples: int, seed: int
-) -> dict[str, tuple[float, float, float]]:
-    """`by_side` of F1 with intervals: paragraphs are resampled, and a seed is drawn for each."""
-    each, codes = one.each["F1, SQuAD"], list(one.languages)
-    drawn = Resamples.draw(each.shape[-1], one.groups, n_resamples, seed)
-    picked = np.random.default_rng(seed).integers(len(each), size=n_resamples)
-    means = np.stack([drawn.means(own.reshape(-1, own.shape[-1])) for own in each])
-    means = means[picked, np.arange(n_resamples)].reshape(n_resamples, len(codes), len(codes))
-    found = pd.DataFrame([by_side(square, codes, source) for square in means])
-    score = by_side(each.mean(axis=(0, 3)), codes, source)
-    return {x: (score[x], *map(float, percentile_ends(found[x].to_numpy()))) for x in score}
+def side_intervals(one: Grid, source: str) -> dict[str, tuple[float, float, float]]:
+    """`by_side` of F1 with intervals over paragraphs and seeds, by the delta method."""
+    each = one.each["F1, SQuAD"]
+    mean, step = each.mean(axis=(0, -1)), 1e-5
+    steps = step * np.eye(mean.size).reshape(-1, *mean.shape)
+    score, up, down = (
+        by_side(x, one.languages, source) for x in (mean, mean + steps, mean - steps)
+    )
+    slopes = np.stack([up[x] - down[x] for x in score]) / (2 * step)
+    apart = (each - mean[..., None]).reshape(len(each), mean.size, -1)
+    values = np.stack([*score.values()])[:, None] + slopes @ apart
+    return dict(zip(score, mixing.averages(values, one.groups).to_numpy().tolist(), strict=True))
 
 
 def word_distances(questions: Questions, *, max_distance: float = 384) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
-from shared.claims import UNTOLD, steady
+from shared.claims import UNTOLD, compared
 from shared.controls import shuffled
 from shared.mixing_figures import PARTS
 from shared.mixing_tables import (
@@ -106,7 +106,7 @@ def _compared(
 
 def differences(
     values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
-    learn: bool, **options: int,
+    learn: bool,
 ) -> pd.DataFrame:  # fmt: skip
     """What one condition has above another, within, across and the drop, by language.
 
@@ -116,16 +116,16 @@ def differences(
     tables = []
     for about, scores, less in _compared(values, pairs, learn):
         of = list(data[about["task"]].sets), groups_of(data[about["task"]].gold)
-        tables.append(mixing.paired_difference(scores, less, *of, **options).assign(**about))
+        tables.append(mixing.paired_difference(scores, less, *of).assign(**about))
     return pd.concat(tables, ignore_index=True)
 
 
-def conditions(values: Mapping, data: Mapping[str, TaskData], **options: int) -> pd.DataFrame:
+def conditions(values: Mapping, data: Mapping[str, TaskData]) -> pd.DataFrame:
     """`mixing.summary` of the first measure of each condition, with ``task``, ``model``."""
     tables = []
     for (task, model, condition), own in values.items():
         about = list(data[task].sets), groups_of(data[task].gold)
-        table = mixing.summary(next(iter(own.values())), *about, **options)
+        table = mixing.summary(next(iter(own.values())), *about)
         tables.append(table.assign(task=TASK_NAMES[task], model=model, condition=condition))
     return pd.concat(tables, ignore_index=True)
 
@@ -206,45 +206,41 @@ def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.D
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
-def steady_means(
+def means_of(
     values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
-    learn: bool, **options: int,
+    learn: bool,
 ) -> pd.DataFrame:  # fmt: skip
     """`differences` of means over languages within, across, and within by writing; with ``told``.
 
-    `claims.steady` of all of a task at once. Of languages without spaces between words characters
-    are shuffled, so that words go, too. ``setting``: "within", "across", "with spaces", "without
-    spaces".
+    By `claims.compared`. Of languages without spaces between words characters are shuffled, so that
+    words go, too. ``setting``: "within", "across", "with spaces", "without spaces".
     """
     tables = []
-    for task, own in data.items():
-        of_task = {key: x for key, x in values.items() if key[0] == task}
-        about, *both = zip(*_compared(of_task, pairs, learn), strict=True)
+    for about, *both in _compared(values, pairs, learn):
+        own = data[about["task"]]
         spaced = np.array([not spaceless(code) for code in own.sets])
         kinds = {"with spaces": spaced, "without spaces": ~spaced}
         kinds = {name: mask for name, mask in kinds.items() if mask.any()}
 
-        def means(values: np.ndarray, masks: Sequence[np.ndarray]) -> np.ndarray:
-            inside, across = (f(np.moveaxis(values, -1, 1)) for f in (mixing.within, mixing.across))
+        def means(scores: np.ndarray, masks: Sequence[np.ndarray]) -> np.ndarray:
+            inside, across = (f(np.moveaxis(scores, -1, 1)) for f in (mixing.within, mixing.across))
             parts = [inside, across, *(inside[..., mask] for mask in masks)]
             return np.stack([x.mean(axis=-1) for x in parts], axis=1)
 
-        stacks = [[means(x, kinds.values()) for x in part] for part in both]
-        table = steady([*zip(*stacks, strict=True)], groups_of(own.gold), **options)
-        rows = [x | {"setting": name} for x in about for name in ("within", "across", *kinds)]
-        tables.append(table.join(pd.DataFrame(rows)))
+        table = compared(*(means(x, kinds.values()) for x in both), groups_of(own.gold))
+        tables.append(table.assign(**about, setting=["within", "across", *kinds]))
     return pd.concat(tables, ignore_index=True)
 
 
 def by_writing(means: pd.DataFrame) -> pd.DataFrame:
-    """Of `steady_means` the costs by kind of writing, by the first measure of each task."""
+    """Of `means_of` the costs by kind of writing, by the first measure of each task."""
     first = means.groupby("task")["measure"].transform("first")
     kept = means["what"].str.startswith("cost") & means["setting"].str.endswith("spaces")
     return means[kept & (means["measure"] == first)].rename(columns={"setting": "writing"})
 
 
 def in_short(means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The answer, from `steady_means` and `by_writing`."""
+    """The answer, from `means_of` and `by_writing`."""
     task, measure = means.loc[means["model"] == model, ["task", "measure"]].iloc[0]
     first, second = PARTS[task]
     own = rows_of(means, model=model, task=task, measure=measure, setting="within")
@@ -277,7 +273,7 @@ def lost_by_writing(writing: pd.DataFrame) -> list[str]:
 
 
 def reading(gaps: pd.DataFrame, means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The findings, a sentence each; ``means`` of `steady_means`, ``writing`` of `by_writing`."""
+    """The findings, a sentence each; ``means`` of `means_of`, ``writing`` of `by_writing`."""
     said, keys = [], ["task", "measure", "what"]
     means = means[means["setting"].isin(mixing.SETTINGS)]
     for (task, measure, what), rows in rows_of(means, model=model).groupby(keys, sort=False):

@@ -1,13 +1,12 @@
 """Fine-tuning on a pair of languages: the averages of Tables 4 and 9."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PAIRS_ROWS, PrintedScores
-from shared.claims import steady
+from shared.claims import compared
 from shared.controls import only
 from shared.shown import in_points
 from xlx.experiment.grids import Grid, grid
@@ -58,7 +57,7 @@ def _by_rows(
 
 def pair_table(
     conditions: Mapping[str, np.ndarray], languages: Sequence[str], pair: tuple[str, str],
-    groups: Sequence[int] | None = None, *, unseen_only: bool = False, **options: int,
+    groups: Sequence[int] | None = None, *, unseen_only: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
     """The averages of Tables 4 and 9 with intervals, for several models on the same examples.
 
@@ -70,9 +69,10 @@ def pair_table(
 
     ``conditions`` are values of examples, ``(L, L, n)`` or with seeds before, of the model
     fine-tuned on the pair and of its baselines, by name; ``pair`` is l1, the language of part 1 in
-    fine-tuning, and l2, that of part 2; ``options`` of `mixing.averages`. A row has its ``pair``
-    ("en-de"), ``row`` (`PAIRS_ROWS`), ``condition`` and ``n_cells``; ``gain``, ``gain_low`` and
-    ``gain_high`` are by how much the first condition is above the row's, paired (0 in its own).
+    fine-tuning, and l2, that of part 2. A row has its ``pair`` ("en-de"), ``row`` (`PAIRS_ROWS`),
+    ``condition`` and ``n_cells``; ``gain``, ``gain_low`` and ``gain_high`` are by how much the
+    first condition is above the row's, paired (0 in its own), and ``told`` on which side of zero
+    that is (`claims.compared`).
     """
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
     values = _by_rows(conditions, languages, inside)
@@ -80,35 +80,29 @@ def pair_table(
     about = {"pair": "-".join(pair), "row": list(inside)}
     about["n_cells"] = [int(mask.sum()) for mask in inside.values()]
     for name, own in values.items():
-        table = averages(own, groups, **options).assign(**about, condition=name)
-        gain = [0.0] * 3 if own is first else averages(first, groups, own, **options).to_numpy()
-        table[["gain", "gain_low", "gain_high"]] = gain
+        table = averages(own, groups).assign(**about, condition=name)
+        gain = compared(first, own, groups)
+        gain.loc[:, ["score", "low", "high"]] *= own is not first
+        table[["gain", "gain_low", "gain_high", "told"]] = gain
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def steady_tables(
+def pair_tables(
     asked: Mapping[str, tuple[Mapping[str, Mapping[str, np.ndarray]], bool]],
-    languages: Sequence[str], groups: Sequence[int], **options: int,
+    languages: Sequence[str], groups: Sequence[int],
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
-    """`pair_table` of several pairs ("en-de"), by what is asked, with ``told``.
+    """`pair_table` of several pairs ("en-de"), by what is asked.
 
-    ``asked``: name → values of each pair by condition, and whether of unseen languages alone;
-    ``told``: on which side of zero a gain is (`claims.steady`, of all tables at once).
+    ``asked``: name → values of each pair by condition, and whether of unseen languages alone.
     """
-    tables, gains = {}, []
-    for what, (by_pair, unseen) in asked.items():
-        own = []
-        for name, conditions in by_pair.items():
-            pair, how = tuple(name.split("-")), {"unseen_only": unseen}
-            own.append(pair_table(conditions, languages, pair, groups, **how, **options))
-            first, *rest = _by_rows(
-                conditions, languages, pair_cells(languages, pair, **how)
-            ).values()
-            gains += [(first, other) for other in (first, *rest)]
-        tables[what] = pd.concat(own)
-    told = iter(steady(gains, groups, **options)["told"])
-    return {x: table.assign(told=[*islice(told, len(table))]) for x, table in tables.items()}
+    return {
+        what: pd.concat(
+            pair_table(own, languages, tuple(pair.split("-")), groups, unseen_only=unseen)
+            for pair, own in by_pair.items()
+        )
+        for what, (by_pair, unseen) in asked.items()
+    }
 
 
 def by_row(table: pd.DataFrame, shown: pd.Series, columns: str | list[str]) -> pd.DataFrame:
@@ -135,7 +129,7 @@ def _moved(gain: float, low: float, high: float) -> str:
 
 
 def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
-    """The answer, from a table of `steady_tables`."""
+    """The answer, from a table of `pair_tables`."""
     said = []
     for name, own in rows_of(table, condition="baseline").groupby("pair", sort=False):
         rows = own.set_index("row")[["gain", "gain_low", "gain_high"]]
@@ -153,7 +147,7 @@ def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
 
 
 def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
-    """The findings, a sentence each; ``tables``: of `steady_tables`."""
+    """The findings, a sentence each; ``tables``: of `pair_tables`."""
     said = []
     for what, table in tables.items():
         for condition, row, name in (

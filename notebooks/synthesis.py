@@ -110,7 +110,7 @@ def topic_rows(probed: Mapping[str, pd.DataFrame], n_resamples: int, seed: int) 
     return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
 
 
-def inference_rows(asked: Mapping[str, Inference], **options: int) -> pd.DataFrame:
+def inference_rows(asked: Mapping[str, Inference]) -> pd.DataFrame:
     """Accuracy in the mean of targets on the whole test part, and the drop within − across."""
     tables = []
     for name, of in asked.items():
@@ -120,9 +120,9 @@ def inference_rows(asked: Mapping[str, Inference], **options: int) -> pd.DataFra
             [run.predictions[x][-1] == gold.labels for x in of.languages if x != of.source]
             for run in whole
         ]).mean(axis=1, keepdims=True)  # fmt: skip
-        means = mixing.averages(right, groups_of(gold), **options)
+        means = mixing.averages(right, groups_of(gold))
         tables.append(means.assign(model=name, lens="inference in targets"))
-        drop = of.summary(**options).query("language == 'mean' and setting == 'drop'")
+        drop = of.summary().query("language == 'mean' and setting == 'drop'")
         tables.append(drop[ENDS].assign(model=name, lens="drop across"))
     return pd.concat(tables)[["model", "lens", *ENDS]]
 
@@ -413,13 +413,11 @@ def claims_of_gaps(
     ]  # fmt: skip
 
 
-def claims_of_mixing(encoder: Inference, english: Inference, **options: int) -> list[tuple]:
+def claims_of_mixing(encoder: Inference, english: Inference) -> list[tuple]:
     """Within/across: accuracy drops. Hypotheses alone cannot drop in the mean, by construction."""
     rows = []
     for of in (encoder, english):
-        (drop,) = (
-            of.summary(**options).query("language == 'mean' and setting == 'drop'")[ENDS].to_numpy()
-        )
+        (drop,) = of.summary().query("language == 'mean' and setting == 'drop'")[ENDS].to_numpy()
         rows.append(("within/across", "accuracy drops across languages", of.model, drop.tolist()))
     return rows
 

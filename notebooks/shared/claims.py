@@ -5,7 +5,7 @@ The values are computed from the notebook's own tables, so that a changed result
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,39 +68,29 @@ def told_sides(ends: np.ndarray, sure: np.ndarray) -> np.ndarray:
 
 
 def crossed(values: np.ndarray, groups: np.ndarray, above: float = 0) -> tuple[float | str, ...]:
-    """`igap.crossed_interval` of ``(S, n)``, and its side of ``above`` whichever seed is left out.
-
-    The interval has a closed form, so there is no other draw of it.
-    """
+    """`igap.crossed_interval` of ``(S, n)``, and its side of ``above`` without any one seed."""
     ends, each = crossed_interval(values, groups), np.atleast_2d(values).mean(axis=1) - above
     return *ends, told_sides(np.array([[ends[1:]]]) - above, one_sign(each)).item()
 
 
-def steady(
-    pairs: Sequence[tuple[np.ndarray, np.ndarray]], groups: np.ndarray, n_seeds: int = 20, *,
-    seed: int, **options: int,
-) -> pd.DataFrame:  # fmt: skip
-    """`mixing.averages` of all pairs of ``(S, K, n)``, the first less the second, and ``told``.
+def compared(one: np.ndarray, other: np.ndarray, groups: np.ndarray) -> pd.DataFrame:
+    """`mixing.averages` of ``(S, K, n)`` less another, and ``told``.
 
-    That is "above" zero, "below", or that it cannot be told: where the interval holds zero, or does
-    so with another of ``n_seeds`` seeds of the bootstrap, or where the mean changes sign without
-    one of the fine-tunings of either side. A second of one seed stands for all.
+    That is "above" zero, "below", or that it cannot be told: where the interval holds zero, or the
+    mean changes sign without one of the fine-tunings of either side.
     """
-    n = max(len(other) for _, other in pairs)
-    wide = [(one, np.broadcast_to(less, (n, *less.shape[1:]))) for one, less in pairs]
-    one, other = (np.concatenate(part, axis=1) for part in zip(*wide, strict=True))
     each, less = one.mean(axis=-1), other.mean(axis=-1)
     sure = one_sign(each - less.mean(axis=0)) & one_sign(each.mean(axis=0) - less)
-    draws = [mixing.averages(one, groups, other, seed=seed + k, **options) for k in range(n_seeds)]
-    ends = np.array([drawn[["low", "high"]] for drawn in draws])
-    return draws[0].assign(told=told_sides(ends, sure))
+    table = mixing.averages(one, groups, other)
+    return table.assign(told=told_sides(table[["low", "high"]].to_numpy()[None], sure))
 
 
 def checked(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
     """How many differences a notebook looks at, calls real, and which of these turn.
 
     ``tables``: name → a table with ``low``, ``high`` and ``told``, and a row's name with columns in
-    braces. Real is an interval without zero; one that turns is ``told`` as "cannot be told".
+    braces. Real is an interval without zero. One that turns changes its sign without one of the
+    fine-tunings: it is ``told`` as "cannot be told".
     """
     rows = {}
     for name, (table, form) in tables.items():

@@ -123,7 +123,7 @@ class Inference:
         signals = mixing_tables.signals(self.grids(alone=alone), self.data.gold.labels)
         return signals["accuracy"]
 
-    def settings(self, *, alone: bool | None = None, **options: int) -> pd.DataFrame:
+    def settings(self, *, alone: bool | None = None) -> pd.DataFrame:
         """Accuracy within and across languages (`mixing_tables.knowledge`), with intervals.
 
         ``alone``: of hypotheses; None: of both texts, and what the premise adds to hypotheses.
@@ -131,13 +131,13 @@ class Inference:
         values = {"accuracy": self.right(alone=bool(alone))}
         less = values if alone is not None else {"accuracy": self.right(alone=True)}
         cells = mixing_tables.cell_groups(self.languages, self.source)
-        table = mixing_tables.knowledge(values, less, cells, groups_of(self.data.gold), **options)
+        table = mixing_tables.knowledge(values, less, cells, groups_of(self.data.gold))
         return table if alone is None else table[table["what"] == "both"]
 
-    def summary(self, **options: int) -> pd.DataFrame:
+    def summary(self) -> pd.DataFrame:
         """Within, across and the drop, by language and over all (`mixing.summary`)."""
         groups = groups_of(self.data.gold)
-        return mixing.summary(self.right(), self.languages, groups, **options)
+        return mixing.summary(self.right(), self.languages, groups)
 
 
 def transfers_of(

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
-from shared import controls
+from shared import claims, controls
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
@@ -211,6 +211,18 @@ def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) 
     return logits.argmax(axis=-1)
 
 
+def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """Values of examples ``(..., n)`` whose mean is the ratio of two sums, with its error.
+
+    The linear approximation (delta method): the variance of their mean is that of the ratio.
+    NaN where the sum of the ``wholes`` is 0.
+    """
+    size = wholes.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = parts.mean(axis=-1, keepdims=True) / size
+        return ratio + (parts - ratio * wholes) / size
+
+
 def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
     """Which cells are averaged, boolean ``(L, L)``: within, and across by where the source is."""
     same = np.eye(len(languages), dtype=bool)
@@ -227,17 +239,20 @@ def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
 
 def knowledge(
     ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
-    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
+    cells: Mapping[str, np.ndarray], groups: np.ndarray,
 ) -> pd.DataFrame:  # fmt: skip
-    """Each measure in each group of cells, and what is above hypotheses ``alone``."""
+    """Each measure in each group of cells, and what is above hypotheses ``alone``.
+
+    Of the latter ``told``, as by `claims.compared`.
+    """
     tables = []
     for measure, values in ours.items():
         one, other = (
             np.stack([x[:, mask].mean(axis=1) for mask in cells.values()], axis=1)
             for x in (values, alone[measure])
         )
-        for what, less in (("both", None), ("premise adds", other)):
-            table = mixing.averages(one, groups, less, **options)
+        both, adds = mixing.averages(one, groups), claims.compared(one, other, groups)
+        for what, table in (("both", both), ("premise adds", adds)):
             tables.append(table.assign(cells=list(cells), measure=measure, what=what))
     return pd.concat(tables, ignore_index=True)
 
@@ -341,11 +356,11 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
 
 
 def above_baselines(
-    grids: Iterable[Grid], baselines: Sequence[Grid], score: str = "accuracy", **options: Any
+    grids: Iterable[Grid], baselines: Sequence[Grid], score: str = "accuracy"
 ) -> pd.DataFrame:
     """`mixing.paired_difference` of each model and each ``baseline``."""
     tables = [
-        paired_difference(one.each[score], simple.each[score], one.languages, one.groups, **options)
+        paired_difference(one.each[score], simple.each[score], one.languages, one.groups)
         .assign(model=one.model, baseline=simple.model)
         for one in grids
         for simple in baselines

@@ -1,4 +1,4 @@
-"""Grids of two languages: averages by hand, intervals against loops, and what is no grid."""
+"""Grids of two languages: averages by hand, intervals against matrices, and what is no grid."""
 
 import itertools
 from collections.abc import Sequence
@@ -23,38 +23,61 @@ from tests.tables import of
 from xlx.experiment.grids import Grid
 from xlx.measures import mixing
 from xlx.measures.mixing import MixingError
-from xlx.measures.statistics import resample_counts
 
 LANGUAGES = ("en", "de", "sw")
 #: Accuracies of a grid in per cent, so that averages can be checked by eye.
 MATRIX = np.array([[80.0, 60.0, 30.0], [70.0, 50.0, 20.0], [40.0, 10.0, 90.0]])
 ENDS = ["score", "low", "high"]
-FEW = {"n_resamples": 40, "seed": 5}
 THREES = np.arange(30) // 3
 LABELS = np.array([0] * 8 + [1] * 12 + [2] * 10)
 MERGED = {"entailment": [0], "not-entailment": [1, 2]}
+GROUPS = [None, THREES, [7] * 11 + [2] * 4 + [-1] * 15]
 
 
 def right(n: int = 30, seed: int = 0, n_languages: int = 3) -> np.ndarray:
     return (np.random.default_rng(seed).random((n_languages, n_languages, n)) < 0.7).astype(float)
 
 
-def resampled(values: np.ndarray, groups: Sequence[int] | None = None) -> list[np.ndarray]:
-    """The examples of each resample of `FEW`, drawn out one by one: ``(..., size)`` each."""
-    n = values.shape[-1]
+def half_by_hand(
+    each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None
+) -> float:
+    """Half the width of the interval of a mean over seeds and examples of ``(S, n)``.
+
+    CR2 as Bell and McCaffrey (2002) have it for least squares, here on a constant: with the matrix
+    that leaves residuals, and a root of each group's part of it.
+    """
+    n = each.shape[1]
     names = np.arange(n) if groups is None else np.asarray(groups)
-    drawn = resample_counts(len(set(names)), FEW["n_resamples"], np.random.default_rng(FEW["seed"]))
-    found = []
-    for counts in drawn:
-        places = []
-        for name, times in zip(sorted(set(names)), counts, strict=True):
-            places += list(np.flatnonzero(names == name)) * int(times)
-        found.append(values[..., places])
-    return found
+    leaves = np.eye(n) - 1 / n
+    weights = np.zeros((len(set(names)), n))  # what a group makes of the residuals
+    for row, name in zip(weights, sorted(set(names)), strict=True):
+        (inside,) = np.nonzero(names == name)
+        root = np.linalg.cholesky(leaves[np.ix_(inside, inside)])
+        scale, axes = np.linalg.eigh(root @ root.T)
+        row[inside] = (axes @ np.diag(scale**-0.5) @ axes.T).sum(axis=0) / n
+    gram = weights @ leaves @ leaves @ weights.T
+    freedom = np.trace(gram) ** 2 / (gram**2).sum()
+    models, between = [], 0.0
+    for values in (each,) if other is None else (each, other):
+        apart = np.array([weights @ (row - row.mean()) for row in values])
+        models.append(apart.mean(axis=0))
+        if (n_seeds := len(values)) > 1:
+            of_seeds = np.var([row.mean() for row in values], ddof=1) / n_seeds
+            chance = ((apart - apart.mean(axis=0)) ** 2).sum() / n_seeds / (n_seeds - 1)
+            between += stats.t.ppf(0.975, n_seeds - 1) ** 2 * max(of_seeds - chance, 0)
+    apart = models[0] - (models[1] if len(models) == 2 else 0)
+    return np.sqrt(stats.t.ppf(0.975, freedom) ** 2 * (apart**2).sum() + between)
 
 
-def percentiles(values: list) -> np.ndarray:
-    return np.quantile(np.array(values, float), [0.025, 0.975], axis=0)
+def assert_interval(row: pd.Series, score: float, half: float) -> None:
+    np.testing.assert_allclose([row["low"], row["high"]], [score - half, score + half], atol=1e-9)
+
+
+def assert_wilson(row: pd.Series, score: float, half: float) -> None:
+    """Its ends are the shares that are as far from the score as they may be."""
+    for end, sign in ((row["low"], -1), (row["high"], 1)):
+        may_be = half * np.sqrt(end * (1 - end) / (score * (1 - score)))
+        assert end == pytest.approx(score + sign * may_be, abs=1e-9)
 
 
 def across_by_hand(grid: np.ndarray, which: int) -> float:
@@ -83,44 +106,69 @@ def test_across_has_the_cells_with_the_language_in_exactly_one_place(n: int, see
 # --- tables with intervals ---
 
 
-@pytest.fixture
-def percentiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixing, "FEW", 0)
+def setting_values(each: np.ndarray, setting: str, which: int | None) -> np.ndarray:
+    """What is averaged over seeds and examples: ``(S, n)``, of a language or of all."""
+    if which is None:
+        return np.mean([setting_values(each, setting, k) for k in range(each.shape[1])], axis=0)
+    if setting == "drop":
+        return setting_values(each, "within", which) - setting_values(each, "across", which)
+    grids = np.moveaxis(each, -1, 1)  # (S, n, L, L)
+    inside = setting == "within"
+    return np.array([
+        [grid[which, which] if inside else across_by_hand(grid, which) for grid in rows]
+        for rows in grids
+    ])  # fmt: skip
 
 
-@pytest.mark.usefixtures("percentiles_alone")
-@pytest.mark.parametrize("groups", [None, THREES, [7] * 11 + [2] * 4 + [-1] * 15])
-def test_cells_and_margins_against_a_loop_over_resamples(groups) -> None:
-    scores = right()
-    table = mixing.cells(scores, LANGUAGES, groups, margins=True, **FEW)
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_cells_and_margins_against_matrices(groups, n_seeds: int) -> None:
+    each = np.stack([right(seed=k) for k in range(n_seeds)])
+    table = mixing.cells(each, LANGUAGES, groups, margins=True)
     assert list(table.columns) == ["first", "second", *ENDS]
-    low, high = percentiles([sample.mean(axis=-1) for sample in resampled(scores, groups)])
-    for i, j in itertools.product(range(3), repeat=2):
-        row = of(table, first=LANGUAGES[i], second=LANGUAGES[j])[ENDS].to_numpy()[0]
-        np.testing.assert_allclose(row, [scores[i, j].mean(), low[i, j], high[i, j]])
-    rows = [sample[1].mean() for sample in [scores, *resampled(scores, groups)]]
-    row = of(table, first="de", second="all")[ENDS].to_numpy()[0]
-    np.testing.assert_allclose(row, [rows[0], *percentiles(rows[1:])])
-    plain = mixing.cells(scores, LANGUAGES, groups, **FEW)
+    for i, j in itertools.product(range(4), repeat=2):
+        first, second = ([*LANGUAGES, "all"][k] for k in (i, j))
+        values = each.mean(axis=1) if i == 3 else each[:, i]
+        values = values.mean(axis=1) if j == 3 else values[:, j]
+        row = of(table, first=first, second=second).iloc[0]
+        assert row["score"] == pytest.approx(values.mean())
+        assert_wilson(row, values.mean(), half_by_hand(values, groups))
+    plain = mixing.cells(each, LANGUAGES, groups)
     inside = (table["first"] != "all") & (table["second"] != "all")
     pd.testing.assert_frame_equal(plain, table[inside].reset_index(drop=True))
 
 
-@pytest.mark.usefixtures("percentiles_alone")
-@pytest.mark.parametrize("groups", [None, THREES])
-def test_summary_against_a_loop_over_resamples(groups) -> None:
-    scores = right(seed=1)
-    table = mixing.summary(scores, LANGUAGES, groups, **FEW)
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_summary_against_matrices(groups, n_seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixing, "FEW", 0)
+    each = np.stack([right(seed=k) for k in range(1, 1 + n_seeds)])
+    table = mixing.summary(each, LANGUAGES, groups)
     assert list(table.columns) == ["language", "setting", *ENDS]
     assert list(dict.fromkeys(table["language"])) == [*LANGUAGES, "mean"]
-    grids = [sample.mean(axis=-1) for sample in [scores, *resampled(scores, groups)]]
-    values = {"within": [[grid[i, i] for i in range(3)] for grid in grids]}
-    values["across"] = [[across_by_hand(grid, i) for i in range(3)] for grid in grids]
-    values["drop"] = np.subtract(values["within"], values["across"])
-    for setting, found in values.items():
-        found = np.column_stack([found, np.mean(found, axis=1)])
-        expected = np.array([found[0], *percentiles(list(found[1:]))]).T
-        np.testing.assert_allclose(of(table, setting=setting)[ENDS], expected, atol=1e-12)
+    for _, row in table.iterrows():
+        which = None if row["language"] == "mean" else LANGUAGES.index(row["language"])
+        values = setting_values(each, row["setting"], which)
+        assert row["score"] == pytest.approx(values.mean(), abs=1e-12)
+        check = assert_interval if row["setting"] == "drop" else assert_wilson
+        check(row, values.mean(), half_by_hand(values, groups))
+
+
+def test_a_drop_of_few_is_put_together_of_two_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zou and Donner (2008), with the correlation that the three variances say."""
+    monkeypatch.setattr(mixing, "FEW", 11)
+    each = np.stack([right(seed=k) for k in range(3)])
+    table = mixing.summary(each, LANGUAGES, THREES).set_index(["language", "setting"])
+    for k, code in enumerate(LANGUAGES):
+        within, across, drop = (table.loc[code, x] for x in mixing.SETTINGS)
+        inside, outside, less = (
+            half_by_hand(setting_values(each, x, k), THREES) for x in mixing.SETTINGS
+        )
+        r = np.clip((inside**2 + outside**2 - less**2) / (2 * inside * outside), -1, 1)
+        for end, near, far in (("low", "low", "high"), ("high", "high", "low")):
+            a, b = abs(within[near] - within["score"]), abs(across[far] - across["score"])
+            expected = np.sqrt(a**2 + b**2 - 2 * r * a * b)
+            assert abs(drop[end] - drop["score"]) == pytest.approx(expected)
 
 
 def test_a_drop_is_of_the_same_examples_in_all_cells() -> None:
@@ -134,8 +182,7 @@ def test_a_drop_is_of_the_same_examples_in_all_cells() -> None:
 
 
 def test_a_difference_is_paired_and_agrees_with_a_loop_and_with_summary() -> None:
-    one, other = right(seed=2), right(seed=3)
-    diagonal = np.eye(3)[..., None]
+    one, diagonal = right(seed=2), np.eye(3)[..., None]
     table = mixing.paired_difference(
         0.5 * one + 0.5 * diagonal, 0.5 * one + 0.25 * diagonal, LANGUAGES
     )
@@ -143,56 +190,16 @@ def test_a_difference_is_paired_and_agrees_with_a_loop_and_with_summary() -> Non
     for column in ENDS:
         np.testing.assert_allclose(table[column], expected, atol=1e-12)
     groups = np.arange(30) // 5
-    table = mixing.paired_difference(one, other, LANGUAGES, groups, **FEW)
-    first, second = (mixing.summary(x, LANGUAGES, groups, **FEW) for x in (one, other))
+    more, less = (np.stack([right(seed=k + 2 * i) for k in range(2 + i)]) for i in range(2))
+    table = mixing.paired_difference(more, less, LANGUAGES, groups)
+    first, second = (mixing.summary(x, LANGUAGES, groups) for x in (more, less))
     np.testing.assert_allclose(table["score"], first["score"] - second["score"], atol=1e-12)
-    found = [sample.mean(axis=-1)[1, 1] for sample in resampled(one - other, groups)]
-    row = of(table, language="de", setting="within")
-    np.testing.assert_allclose(row[["low", "high"]].to_numpy()[0], percentiles(found), atol=1e-12)
-    swapped = mixing.paired_difference(other, one, LANGUAGES, groups, **FEW)
+    for setting in mixing.SETTINGS:
+        row = of(table, language="de", setting=setting).iloc[0]
+        values = [setting_values(x, setting, 1) for x in (more, less)]
+        assert_interval(row, row["score"], half_by_hand(values[0], groups, values[1]))
+    swapped = mixing.paired_difference(less, more, LANGUAGES, groups)
     np.testing.assert_allclose(swapped["low"], -table["high"], atol=1e-12)
-
-
-def test_intervals_cover_what_the_examples_were_drawn_from() -> None:
-    rng = np.random.default_rng(0)
-    true = np.array([[0.8, 0.6], [0.5, 0.7]])
-    covered = []
-    for seed in range(150):
-        # the same difficulty in all cells, so cells hang together as they do in earnest
-        difficulty = rng.random(150)
-        scores = (difficulty < true[..., None]).astype(float)
-        table = mixing.summary(scores, ["en", "de"], n_resamples=200, seed=seed)
-        row = of(table, language="mean", setting="drop").iloc[0]
-        covered.append(row["low"] <= 0.75 - 0.55 <= row["high"])
-    assert 0.89 <= np.mean(covered) <= 0.99
-
-
-def test_intervals_of_examples_that_hang_together_need_their_groups() -> None:
-    rng = np.random.default_rng(1)
-    covered = {"groups": [], "none": []}
-    groups = np.repeat(np.arange(60), 5)
-    for seed in range(100):
-        scores = np.repeat((rng.random((2, 2, 60)) < 0.6).astype(float), 5, axis=-1)
-        for name, drawn in (("groups", groups), ("none", None)):
-            table = mixing.cells(scores, ["en", "de"], drawn, n_resamples=200, seed=seed)
-            covered[name].append(((table["low"] <= 0.6) & (table["high"] >= 0.6)).mean())
-    assert 0.89 <= np.mean(covered["groups"]) <= 0.99
-    assert np.mean(covered["none"]) < 0.75  # intervals √5 times too short
-
-
-def test_intervals_cover_shares_of_which_next_to_nothing_is_right() -> None:
-    # 21 paragraphs of two questions; the bootstrap alone covers half of the single languages here
-    rng, true, groups = np.random.default_rng(2), 0.015, np.repeat(np.arange(21), 2)
-    covered = {name: [] for name in mixing.SETTINGS}
-    for seed in range(120):
-        chance = np.repeat(rng.beta(0.05, 0.05 / true, 21), 2)  # of a paragraph
-        scores = (rng.random((3, 3, 42)) < chance).astype(float)
-        table = mixing.summary(scores, LANGUAGES, groups, n_resamples=200, seed=seed)
-        value = (table["setting"] != "drop") * true
-        table["covered"] = (table["low"] <= value + 1e-9) & (table["high"] >= value - 1e-9)
-        for name, rows in table[table["language"] != "mean"].groupby("setting"):
-            covered[name].append(rows["covered"].mean())
-    assert min(map(np.mean, covered.values())) > 0.9, {k: np.mean(v) for k, v in covered.items()}
 
 
 def test_nothing_right_is_not_certain() -> None:
@@ -204,34 +211,20 @@ def test_nothing_right_is_not_certain() -> None:
     assert drop["low"].max() < -0.05 < 0.05 < drop["high"].min()
 
 
-def test_intervals_of_a_mean_over_seeds_cover_what_other_seeds_would_give() -> None:
-    rng, wide, narrow = np.random.default_rng(3), [], []
-    difficulty = np.linspace(0, 1, 100, endpoint=False)[rng.permutation(100)]
-    for seed in range(150):
-        true = 0.5 + 0.1 * rng.standard_normal(3)  # what each fine-tuning has learnt
-        scores = np.broadcast_to(difficulty < true[:, None, None, None], (3, 2, 2, 100)).astype(
-            float
-        )
-        for found, some in ((wide, scores), (narrow, scores.mean(axis=0))):
-            row = mixing.cells(some, ["en", "de"], n_resamples=200, seed=seed).iloc[0]
-            found.append((row["low"] <= 0.5 <= row["high"], row["score"]))
-    np.testing.assert_allclose([score for _, score in wide], [score for _, score in narrow])
-    assert np.mean([held for held, _ in wide]) > 0.92
-    assert np.mean([held for held, _ in narrow]) < 0.9
-
-
 def test_seeds_of_two_models_are_independent_and_one_seed_adds_nothing() -> None:
-    three = np.stack([right(seed=k) for k in range(3)])
+    drawn = np.random.default_rng(0).random((3, 3, 30))
+    three = np.stack([(drawn < share).astype(float) for share in (0.3, 0.6, 0.9)])
     alike = mixing.paired_difference(three, three, LANGUAGES)
     np.testing.assert_allclose(alike["score"], 0, atol=1e-12)
-    assert (alike["high"] > alike["low"]).all()  # two models of three seeds each, not one
+    scores = alike[alike["setting"] != "drop"]
+    assert (scores["high"] > scores["low"]).all()  # two models of three seeds each, not one
     single = mixing.paired_difference(three[:1], three[0], LANGUAGES)
     np.testing.assert_allclose(single[ENDS], 0, atol=1e-12)
     of_seeds, of_mean = (
-        mixing.by_label(x, LABELS, MERGED, LANGUAGES, **FEW) for x in (three, three.mean(axis=0))
+        mixing.by_label(x, LABELS, MERGED, LANGUAGES) for x in (three, three.mean(axis=0))
     )
     np.testing.assert_allclose(of_seeds["score"], of_mean["score"])
-    gain = mixing_6_pairs.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"), **FEW)
+    gain = mixing_6_pairs.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"))
     assert (of(gain, condition="a")[["gain", "gain_low", "gain_high"]] == 0).all(axis=None)
 
 
@@ -258,28 +251,29 @@ def test_a_moved_threshold_changes_accuracy_and_no_auc() -> None:
         mixing.auc_values(evidence[0], labels < 3)
 
 
-def test_intervals_of_averages_cover_the_truth() -> None:
-    rng, labels, covered = np.random.default_rng(5), np.arange(100) % 2 == 0, []
-    groups, truth = np.arange(100) // 4, stats.norm.cdf(1 / np.sqrt(2 * (2 + 0.3**2)))
-    for seed in range(250):  # difficulties of premises and pairs, abilities of five fine-tunings
-        hard = np.repeat(rng.standard_normal(25), 4) + rng.standard_normal(100)
-        ability = 1 + 0.5 * rng.standard_normal((5, 1, 1))
-        noise = 0.3 * rng.standard_normal((5, 1, 100))
-        evidence = ability * np.where(labels, 0.5, -0.5) + hard + noise
-        values = mixing.auc_values(evidence, labels)
-        (row,) = mixing.averages(values, groups, n_resamples=500, seed=seed).itertuples()
-        covered.append(row.low <= truth <= row.high)
-    assert 0.93 <= np.mean(covered) <= 0.97, np.mean(covered)
-    ratio = mixing_1_nli.ratio_values(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+@given(
+    st.lists(st.integers(0, 4), min_size=8, max_size=20).filter(lambda x: len(set(x)) > 1),
+    st.integers(1, 4), st.integers(0, 3), st.integers(0, 10**6),
+)  # fmt: skip
+def test_averages_against_matrices(groups: list, n_seeds: int, n_other: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    each, other = (rng.standard_normal((k, 2, len(groups))) for k in (n_seeds, n_other))
+    other = other if n_other else None
+    for k, (_, row) in enumerate(mixing.averages(each, groups, other).iterrows()):
+        less = None if other is None else other[:, k]
+        score = each[:, k].mean() - (0 if less is None else less.mean())
+        assert row["score"] == pytest.approx(score)
+        assert_interval(row, score, half_by_hand(each[:, k], groups, less))
+
+
+def test_values_of_a_ratio_have_its_mean() -> None:
+    ratio = mixing_tables.ratio_values(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
     assert ratio.mean() == pytest.approx(3 / 4)
 
 
-def test_resamples_go_by_their_seed_and_groups_by_what_is_in_them() -> None:
-    one, again, other = (mixing.cells(right(), LANGUAGES, seed=k) for k in (3, 3, 4))
-    pd.testing.assert_frame_equal(one, again)
-    assert (other["low"] != one["low"]).any()
+def test_groups_go_by_what_is_in_them() -> None:
     for groups, same in ((THREES, 7 * THREES - 9), (None, range(5, 35))):
-        tables = [mixing.cells(right(), LANGUAGES, x, **FEW) for x in (groups, same)]
+        tables = [mixing.cells(right(), LANGUAGES, x) for x in (groups, same)]
         pd.testing.assert_frame_equal(*tables)
 
 
@@ -297,7 +291,6 @@ def test_resamples_go_by_their_seed_and_groups_by_what_is_in_them() -> None:
         (right(), {"groups": [0, 1]}, r"groups have shape \(2,\) and there are 30 examples"),
         (100 * right(), {}, r"scores are between 0 and 100: give them as shares in \[0, 1\]"),
         (right() - 0.1, {}, "scores are between -0.1 and 0.9"),
-        (right(), {"n_resamples": 0}, "n_resamples is 0: draw one"),
         (np.where(np.arange(9).reshape(3, 3, 1) == 6, np.nan, right()), {}, "cell sw-en is empty"),
         (right(n_languages=1), {"languages": ["en"]}, "one language has no cell across"),
     ],
@@ -325,8 +318,8 @@ def test_other_tables_refuse_what_summary_does() -> None:
 @pytest.mark.parametrize("of_labels", [MERGED, {"e": [0], "n": [1], "c": [2]}])
 def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
     scores = np.random.default_rng(0).random((3, 3, 30))
-    whole = mixing.summary(scores, LANGUAGES, groups, **FEW)
-    parts = mixing.by_label(scores, LABELS, of_labels, LANGUAGES, groups, **FEW)
+    whole = mixing.summary(scores, LANGUAGES, groups)
+    parts = mixing.by_label(scores, LABELS, of_labels, LANGUAGES, groups)
     for row in whole.itertuples():
         rows = of(parts, language=row.language, setting=row.setting)
         assert list(rows["label"]) == list(of_labels)
@@ -336,26 +329,21 @@ def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
         assert rows["share"].sum() == pytest.approx(1)
 
 
-@pytest.mark.usefixtures("percentiles_alone")
 @pytest.mark.parametrize("groups", [None, np.arange(30) % 10])
-def test_labels_against_a_loop_over_resamples(groups) -> None:
-    scores = right(seed=4)
-    table = mixing.by_label(scores, LABELS, MERGED, LANGUAGES, groups, **FEW)
-    whole = np.concatenate([scores.reshape(9, 30), [np.isin(LABELS, [1, 2])]])
-    columns = [*ENDS, "contribution", "contribution_low", "contribution_high"]
-    for setting, which in itertools.product(("within", "across"), range(3)):
-        found = {"score": [], "contribution": []}
-        for sample in [whole, *resampled(whole, groups)]:
-            grid, has = sample[:9].reshape(3, 3, -1), sample[9].astype(bool)
-            for name, value in (
-                ("score", grid[..., has].mean(axis=-1)),
-                ("contribution", (grid * has).mean(axis=-1)),
-            ):
-                inside = setting == "within"
-                found[name].append(value[which, which] if inside else across_by_hand(value, which))
-        expected = [x for values in found.values() for x in (values[0], *percentiles(values[1:]))]
-        row = of(table, label="not-entailment", language=LANGUAGES[which], setting=setting)
-        np.testing.assert_allclose(row[columns].to_numpy()[0], expected)
+def test_labels_against_matrices(groups, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score is of the examples with the label alone; a contribution of all, the others zero."""
+    monkeypatch.setattr(mixing, "FEW", 0)
+    each = np.stack([right(seed=k) for k in range(4, 7)])
+    table = mixing.by_label(each, LABELS, MERGED, LANGUAGES, groups)
+    has = np.isin(LABELS, [1, 2])
+    names = np.arange(30) if groups is None else groups
+    for setting, which in itertools.product(mixing.SETTINGS, range(3)):
+        row = of(table, label="not-entailment", language=LANGUAGES[which], setting=setting).iloc[0]
+        values = setting_values(each, setting, which)
+        check = assert_interval if setting == "drop" else assert_wilson
+        check(row, values[:, has].mean(), half_by_hand(values[:, has], names[has]))
+        part = row[["contribution_low", "contribution_high"]].set_axis(["low", "high"])
+        check(part, (values * has).mean(), half_by_hand(values * has, names))
     assert set(of(table, label="not-entailment")["n"]) == {22}
 
 
@@ -371,19 +359,6 @@ def test_labels_of_a_worked_example() -> None:
     }  # fmt: skip
     assert found.loc[("yes", "drop"), "contribution"] == 0.5  # all of the drop of 0.5
     assert found.loc[("no", "drop"), "contribution"] == 0
-
-
-@pytest.mark.usefixtures("percentiles_alone")
-def test_a_resample_without_a_label_has_no_score_of_it() -> None:
-    scores = np.random.default_rng(0).random((2, 2, 12))
-    table = mixing.by_label(
-        scores, [1, 1] + [0] * 10, {"rare": [1], "other": [0]}, ["en", "de"], n_resamples=300
-    )
-    assert np.isfinite(table.drop(columns=["label", "language", "setting"])).all(axis=None)
-    rare = of(table, label="rare", language="en", setting="within").iloc[0]
-    # only two examples: each resample that has one is between them
-    assert rare[["low", "high"]].tolist() == pytest.approx(sorted(scores[0, 0, :2]))
-    assert rare["contribution_low"] == 0
 
 
 @pytest.mark.parametrize(
@@ -435,8 +410,7 @@ def test_what_the_model_keeps_apart_and_the_bag_does_not_is_told() -> None:
         for name, x in {"a": logits, "bag": 0 * logits}.items()
     }
     asked = values["a"], values["bag"], {"across": ~np.eye(2, dtype=bool)}, np.arange(60)
-    table = mixing_tables.knowledge(*asked, n_resamples=50)
-    table = mixing_1_nli.steady(table, *asked, n_resamples=50, seed=0)
+    table = mixing_tables.knowledge(*asked)
     assert table.query("what == 'premise adds'")["score"].tolist() == [0.5] * 4
     assert "AUC in 2 of 2 labels" in mixing_2_paraphrase.told_beside_bag(table)
 
@@ -445,7 +419,7 @@ def test_scores_stand_beside_hypotheses_alone_and_the_best_baseline() -> None:
     alone = np.arange(40) % 2 * np.ones((2, 3, 3, 40))
     ours = np.where(np.eye(3, dtype=bool)[..., None], 1.0, alone)
     pairs = {"own": (ours, ours, 0), "other": (ours, alone, 1)}
-    table = mixing_1_nli.beside_alone(pairs, np.arange(40), n_resamples=50, seed=0)
+    table = mixing_1_nli.beside_alone(pairs, np.arange(40))
     assert table.query("model == 'other'")["score"].tolist() == [0.5, 0.5, 0.5, 0.0]
     said = mixing_1_nli.told_alone(table, ["other", "third"], "own")
     assert "across 0.0 to 0.0 (above zero in 0 of 1). Hypotheses alone are not run of: `th" in said
@@ -459,7 +433,7 @@ def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -
     before = pd.DataFrame({"bag": np.linspace(0.5, 0.6, 6)}, index=pairs)
     choices = {"as it is": before, "romanised": before + 0.2}
     choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
-    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag", n_resamples=50, seed=0)
+    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag")
     assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
     assert "The encoder rises" in mixing_2_paraphrase.told_romanised(table, "model", "bag")
 
@@ -475,7 +449,6 @@ def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:
         mixing.averages(
             mixing_2_paraphrase.settings_of(mixing_2_paraphrase.label_aucs([one], labels, 0)),
             one.groups,
-            n_resamples=50,
         )
         for one in (made, moved)
     ]
@@ -505,8 +478,11 @@ def test_the_layer_of_a_pair_is_chosen_on_other_pairs() -> None:
     assert found["en", "de"] == 0.5  # ru-zh, the one pair without them, is best at layer 1
     assert (found["ru", "zh"], found["en", "zh"]) == (0.5, 0.9)
     choices = pd.DataFrame({"model": found + 0.1, "bag": found})
-    table = mixing_2_paraphrase.by_overlap(choices, "model", "bag", n_resamples=50, seed=0)
-    assert table[["score", "low", "high"]].to_numpy() == pytest.approx(0.1)
+    table = mixing_2_paraphrase.by_overlap(choices, "model", "bag")
+    assert table["score"].to_numpy() == pytest.approx(0.1)
+    enough = table.loc[["all pairs", "two scripts"], ["low", "high"]]
+    assert enough.to_numpy(float) == pytest.approx(0.1)
+    assert table.loc["one script", ["low", "high"]].isna().all()  # of a single pair
     assert table["pairs"].tolist() == [6, 1, 5, 2, 2]
 
 
@@ -557,29 +533,22 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
 
 
 @pytest.mark.parametrize(("unseen_only", "groups"), [(False, None), (True, THREES)])
-def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
+def test_pairs_against_matrices(unseen_only: bool, groups) -> None:
     grids, pair = {"tuned": right(seed=6), "baseline": right(seed=7)}, ("de", "sw")
-    table = mixing_6_pairs.pair_table(
-        grids, LANGUAGES, pair, groups, unseen_only=unseen_only, **FEW
-    )
+    how = {"unseen_only": unseen_only}
+    table = mixing_6_pairs.pair_table(grids, LANGUAGES, pair, groups, **how)
     assert set(table["pair"]) == {"de-sw"}
-    averages = {
-        name: [
-            starred(sample, LANGUAGES, pair, unseen_only=unseen_only)
-            for sample in [scores, *resampled(scores, groups)]
-        ]
-        for name, scores in grids.items()
-    }
-    for name, row in itertools.product(grids, mixing_claims.PAIRS_ROWS):
+    inside = mixing_6_pairs.pair_cells(LANGUAGES, pair, **how)
+    for name, (row, mask) in itertools.product(grids, inside.items()):
         found = of(table, condition=name, row=row).iloc[0]
-        score = [average[row] for average in averages[name]]
-        np.testing.assert_allclose(found[ENDS].to_list(), [score[0], *percentiles(score[1:])])
-        gain = np.subtract([average[row] for average in averages["tuned"]], score)
-        np.testing.assert_allclose(
-            found[["gain", "gain_low", "gain_high"]].to_list(),
-            [gain[0], *percentiles(list(gain[1:]))],
-            atol=1e-12,
-        )
+        tuned, own = (grids[x][mask].mean(axis=0)[None] for x in ("tuned", name))
+        assert_interval(found, own.mean(), half_by_hand(own, groups))
+        gain, half = tuned.mean() - own.mean(), half_by_hand(tuned - own, groups)
+        ends = found[["gain", "gain_low", "gain_high"]].to_list()
+        np.testing.assert_allclose(ends, [gain, gain - half, gain + half], atol=1e-9)
+        sides = {(1, 1): "above", (-1, -1): "below"}
+        told = sides.get((np.sign(gain - half), np.sign(gain + half)), "cannot be told")
+        assert found["told"] == told
     star = 1 if unseen_only else 3
     n = of(table, condition="tuned")["n_cells"].tolist()
     assert n == [1, 1, star, star, star**2]
@@ -607,7 +576,7 @@ def tail_by_enumeration(score: np.ndarray, distance: np.ndarray, k: int) -> tupl
 def test_tails_are_the_mean_over_all_ways_to_break_ties(pairs: list, k: int) -> None:
     score, distance = np.array(pairs).T
     k = min(k, len(score) // 2)
-    found, _ = tails(score, distance, k / len(score), n_resamples=1)
+    found, _ = tails(score, distance, k / len(score))
     expected = tail_by_enumeration(score, distance, k)
     np.testing.assert_allclose(found["distance"], expected, rtol=1e-9, atol=1e-9)
 
@@ -627,25 +596,31 @@ def test_tails_of_a_worked_example() -> None:
     assert tied["distance"][0] == pytest.approx(2)  # they differ by rounding
 
 
-@pytest.mark.parametrize("groups", [None, THREES, np.arange(30) % 4])
-def test_tails_against_a_loop_over_resamples(groups) -> None:
+@pytest.mark.parametrize("share", [0.23, 0.27])
+@pytest.mark.parametrize("groups", [None, np.arange(30) % 4])
+def test_intervals_of_tails_follow_from_a_bit_more_of_each_example(groups, share: float) -> None:
+    """Of a thousand copies of all examples, and one more of one, the tails move a little."""
     rng = np.random.default_rng(0)
     score, distance = rng.integers(0, 4, 30) / 3, 1 + rng.random(30)
-    table, ratio = tails(score, distance, 0.2, groups, **FEW)
-    samples = [
-        tails(*sample, 0.2, n_resamples=1)
-        for sample in resampled(np.stack([score, distance]), groups)
-    ]
-    low, high = percentiles([sample["distance"] for sample, _ in samples])
-    np.testing.assert_allclose(table[["low", "high"]].T, [low, high])
-    ratios = [sample[0] for _, sample in samples]
-    np.testing.assert_allclose(ratio[1:], np.quantile(ratios, [0.025, 0.975], method="nearest"))
+    table, ratio = tails(score, distance, share, groups)
+    many, moved = np.tile(np.arange(30), 1000), []
+    for k in range(30):
+        more = np.append(many, k)
+        found = tails(score[more], distance[more], share)
+        moved.append([*found[0]["distance"], np.log(found[1][0])])
+    start = np.array([*table["distance"], np.log(ratio[0])])
+    values = (np.array(moved) - start).T * (len(many) + 1)
+    ends = [*table[["low", "high"]].to_numpy(), np.log(ratio[1:])]
+    for end, middle, each in zip(ends, start, values, strict=True):
+        half = half_by_hand(each[None], groups)
+        np.testing.assert_allclose(end, [middle - half, middle + half], rtol=2e-3)
 
 
 def test_a_ratio_over_nothing_is_infinite() -> None:
     score = np.arange(10) / 10
-    _, (ratio, _, high) = tails(score, np.where(score < 0.5, 4.0, 0), 0.1)
-    assert ratio == high == np.inf
+    ratio, *ends = tails(score, np.where(score < 0.5, 4.0, 0), 0.1)[1]
+    assert ratio == np.inf
+    assert np.isnan(ends).all()
     assert np.isnan(tails(score, np.zeros(10), 0.1)[1]).all()
 
 

@@ -1,22 +1,26 @@
 """What is lost within and across languages of a grid, with intervals.
 
-Intervals are percentiles of a bootstrap over examples, the same ones in all cells and for all
-models, so that differences are paired. Examples that share a text are not independent (the
-hypotheses of a premise in XNLI, the questions of a paragraph in XQuAD): whole ``groups`` are drawn.
-With several seeds an average is that of their mean, and to each resample an error of Student's t
-with S - 1 degrees of freedom is added, whose scale is the standard error over seeds.
+Intervals have a closed form. Examples that share a text are not independent (the hypotheses of a
+premise in XNLI, the questions of a paragraph in XQuAD): the variance is over whole ``groups`` of
+them, cluster-robust with the correction CR2 and the degrees of freedom of Bell and McCaffrey
+(2002). The same examples are in all cells and asked of all models, so that differences are paired.
+With several seeds, seeds, groups and what is left are three sources of variance (Searle, Casella
+and McCulloch 1992), as in `igap.crossed_interval`. What groups and what seeds leave open are two
+half widths, each with Student's t of its own degrees of freedom; their squares add up (Zou and
+Donner 2008). Satterthwaite's degrees of freedom for the sum were tried: with three seeds that
+differ as much as the groups they cover 90 to 93 %.
 
-Percentiles are too narrow where next to nothing is right, or wrong. A share with fewer than `FEW`
-groups in which anything is right, or anything wrong, has Wilson's interval instead (1927), of as
-many independent examples as give the bootstrap's variance (but no fewer than there are groups),
-with Student's t of the groups less one; a drop from or to such a share is put together from both
-intervals (Zou and Donner 2008).
+A share has Wilson's interval (1927), of as many independent examples as would be as uncertain: of
+one that is 0 or 1 everywhere, as many as there are groups. A drop has a symmetric interval. Where
+fewer than `FEW` groups have anything right, or anything wrong, it is put together of the intervals
+of both shares.
+
+What they cover in simulation is in `tests/mixing/test_coverage.py`.
 
 Rajaee and Monz (2024), "Analyzing the Evaluation of Cross-Lingual Knowledge Transfer in
 Multilingual Language Models"; tables and figures are numbered as there.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,9 +33,9 @@ from xlx.results.deferred import deferred
 special = deferred("scipy.special")
 stats = deferred("scipy.stats")
 
-#: With fewer groups of examples on one side of a share, its interval is Wilson's.
+#: With fewer groups on one side of a share, a drop from or to it is put together of two intervals.
 FEW = 10
-_TAILS = np.array([1 - statistics.LEVEL, 1 + statistics.LEVEL]) / 2
+_TAIL = (1 + statistics.LEVEL) / 2
 
 
 class MixingError(ValueError):
@@ -39,20 +43,37 @@ class MixingError(ValueError):
 
 
 @dataclass(frozen=True)
-class Resamples:
-    """How often each group is in each resample, ``(n_resamples, n_groups)``, and its examples.
+class Estimate:
+    """Means and half the widths of their intervals, ``(...)`` each.
+
+    ``certain``: that squared, over p (1 - p), of a share of which groups and seeds say the same.
+    """
+
+    score: np.ndarray
+    half: np.ndarray
+    certain: float
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The symmetric interval."""
+        return self.score - self.half, self.score + self.half
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which examples hang together.
 
     ``order`` sorts the examples by group; ``starts`` is where each group begins in that order.
     """
 
-    counts: np.ndarray
     order: np.ndarray
     starts: np.ndarray
 
     @classmethod
-    def draw(cls, n: int, groups: Sequence[int] | None, n_resamples: int, seed: int) -> "Resamples":
-        if n_resamples < 1:
-            raise MixingError(f"n_resamples is {n_resamples}: draw one resample or more")
+    def named(cls, n: int, groups: Sequence[int] | None) -> "Groups":
+        """Of n examples by the names of their groups; each by itself for None.
+
+        MixingError for names of other examples, or fewer than two groups.
+        """
         of = np.arange(n) if groups is None else np.asarray(groups)
         if of.shape != (n,):
             raise MixingError(f"groups have shape {of.shape} and there are {n} examples: one each")
@@ -63,113 +84,82 @@ class Resamples:
                 f"{len(names)} groups"
             )
         order = np.argsort(of, kind="stable")
-        counts = statistics.resample_counts(len(names), n_resamples, np.random.default_rng(seed))
-        starts = np.searchsorted(of[order], range(len(names)))
-        return cls(counts.astype(np.float64), order, starts)
-
-    def _by_group(self, values: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(values[..., self.order], self.starts, axis=-1)
+        return cls(order, np.searchsorted(of[order], range(len(names))))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sum of ``(..., n)`` over the examples of each resample: ``(n_resamples, ...)``."""
-        summed = np.tensordot(self._by_group(values), self.counts, axes=(-1, 1))
-        return np.moveaxis(summed, -1, 0)
+        """Sum of ``(..., n)`` in each group: ``(..., n_groups)``."""
+        return np.add.reduceat(values[..., self.order], self.starts, axis=-1)
 
-    def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean over the examples of each resample, whose number varies with the groups drawn."""
-        sizes = self.sums(np.ones(values.shape[-1]))
-        return self.sums(values) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+    def estimate(
+        self, each: np.ndarray, other: np.ndarray | None = None, weights: np.ndarray | None = None,
+        average: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> Estimate:  # fmt: skip
+        """Means over seeds and examples of ``(S, ..., n)``, sums over the sum of the ``weights``.
 
-    def few(
-        self, right: np.ndarray, wrong: np.ndarray, average: Callable = np.asarray
-    ) -> np.ndarray:
-        """Whether an average has less than `FEW` groups with anything in ``right`` or ``wrong``.
-
-        These are ``(L, L, n)``; ``average`` makes averages of ``(..., L, L)``.
+        Less those of ``other``, another model with seeds of its own. ``weights``, ``(n,)``, are 1
+        if not given; where one is 0, so are the values. ``average`` makes averages of ``(..., L,
+        L)``.
         """
-        some = (np.moveaxis(self._by_group(x) > statistics.SLACK, -1, 0) for x in (right, wrong))
-        counts = ((average(x.astype(np.float64)) > 0).sum(axis=0) for x in some)
-        return np.minimum(*counts) < FEW
+        sizes = self.sums(np.ones(each.shape[-1]) if weights is None else 1.0 * weights)
+        size = sizes.sum()
+        share = sizes / size
+        skew = share**2 / (1 - share)
+        freedom = 1 / ((share**2).sum() + skew.sum() ** 2 - (skew**2).sum())
+        t2, models = special.stdtrit(freedom, _TAIL) ** 2, []
+        for values in (each,) if other is None else (each, other):
+            sums = np.moveaxis(self.sums(values), -1, 1) / size
+            means, wide = sums.sum(axis=1), (..., *[None] * (sums.ndim - 2))
+            apart = (sums - means[:, None] * share[wide]) / np.sqrt(1 - share)[wide]
+            models.append((average(means), average(apart)))
+        score, apart = (
+            np.subtract(*x) if len(x) == 2 else x[0]
+            for x in ([y.mean(axis=0) for y in part] for part in zip(*models, strict=True))
+        )
+        square = t2 * (apart**2).sum(axis=0)
+        for means, apart in models:
+            if (n := len(means) - 1) > 0:
+                by_seed = means.var(axis=0, ddof=1) / (n + 1)
+                left = ((apart - apart.mean(axis=0)) ** 2).sum(axis=(0, 1)) / (n * (n + 1))
+                square += special.stdtrit(n, _TAIL) ** 2 * np.maximum(by_seed - left, 0)
+        return Estimate(score, np.sqrt(square), t2 / (sizes > 0).sum())
+
+    def few(self, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        """Whether fewer than `FEW` groups have anything in ``right`` or ``wrong``, ``(L, L, n)``.
+
+        Of each average within or across that a drop is between: ``(L + 1,)``.
+        """
+        some = (np.moveaxis(self.sums(x) > statistics.SLACK, -1, 0) for x in (right, wrong))
+        counts = ((_settings(1.0 * x)[..., :2] > 0).sum(axis=0) for x in some)
+        return (np.minimum(*counts) < FEW).any(axis=-1)
 
 
-def percentile_ends(
-    resamples: np.ndarray, each: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentiles of ``(n_resamples, ...)``, over the resamples that have a number.
-
-    ``each``: the estimate of each seed, ``(S, ...)``; see `seed_errors`.
-    """
-    if each is not None:
-        resamples = resamples + seed_errors(each, len(resamples))
-    with warnings.catch_warnings():  # what no resample has is NaN
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return tuple(np.nanquantile(resamples, _TAILS, axis=0))
+def share_ends(of: Estimate) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of shares."""
+    spread, certain = of.score * (1 - of.score), np.full_like(of.score, of.certain)
+    known = (of.half > statistics.SLACK) & (spread > statistics.SLACK)
+    c = np.divide(of.half**2, spread, out=certain, where=known)
+    middle, half = of.score + c / 2, np.sqrt(c * np.maximum(spread, 0) + c**2 / 4)
+    return tuple(np.clip((middle + sign * half) / (1 + c), 0, 1) for sign in (-1, 1))
 
 
-def seed_errors(each: np.ndarray, n_resamples: int, stream: int = 0) -> np.ndarray:
-    """Errors of a mean over seeds, ``(n_resamples, ...)``; ``each`` is ``(S, ...)``.
-
-    Multivariate t with S - 1 degrees of freedom and the covariance of the mean as its scale; of one
-    seed zeros. ``stream`` makes the errors of two models independent.
-    """
-    n = len(each)
-    if n < 2:
-        return np.zeros((n_resamples, *each.shape[1:]))
-    rng = np.random.default_rng(stream)
-    normal = rng.standard_normal((n_resamples, n))
-    stretch = np.sqrt((n - 1) / rng.chisquare(n - 1, n_resamples))
-    weights = normal * stretch[:, None] / np.sqrt(n * (n - 1))
-    return np.tensordot(weights, each - each.mean(axis=0), axes=1)
-
-
-def _variance(resamples: np.ndarray, each: np.ndarray) -> np.ndarray:
-    """Of an estimate, over examples and over the seeds that it is a mean of."""
-    between = each.var(axis=0, ddof=1) / len(each) if len(each) > 1 else 0.0
-    return np.nanvar(resamples, axis=0) + between
-
-
-def _wilson(
-    share: np.ndarray, variance: np.ndarray, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval of shares, of as many examples as a variance is worth, or as groups."""
-    t2 = stats.t.ppf(_TAILS[1], n_groups - 1) ** 2
-    spread, some = share * (1 - share), variance > statistics.SLACK**2
-    n = np.maximum(np.divide(spread, variance, out=np.zeros_like(share), where=some), n_groups)
-    middle = (share + t2 / (2 * n)) / (1 + t2 / n)
-    half = np.sqrt(t2 * (spread / n + t2 / (4 * n**2))) / (1 + t2 / n)
-    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
-
-
-def share_ends(
-    estimate: np.ndarray, resamples: np.ndarray, each: np.ndarray, few: np.ndarray, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ends for shares: percentiles, and where there are ``few`` on one side, Wilson's."""
-    ends = (np.clip(end, 0, 1) for end in percentile_ends(resamples, each))
-    wilson = _wilson(estimate, _variance(resamples, each), n_groups)
-    return tuple(np.where(few, exact, end) for exact, end in zip(wilson, ends, strict=True))
-
-
-def setting_ends(
-    estimate: np.ndarray, resamples: np.ndarray, each: np.ndarray, few: np.ndarray, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
+def setting_ends(of: Estimate, few: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`share_ends` of within and across ``(L + 1, 3)``, and of the drop, from both where few."""
-    low, high = percentile_ends(resamples, each)
-    shares = (x[..., :2] for x in (estimate, resamples, each, few))
-    low[..., :2], high[..., :2] = share_ends(*shares, n_groups)
-    within, across, drop = np.moveaxis(_variance(resamples, each), -1, 0)
-    scale = 2 * np.sqrt(within * across)
-    linked = np.divide(within + across - drop, scale, out=np.zeros_like(scale), where=scale > 0)
-    below, above = estimate - low, high - estimate
-    ends = []
-    for left, right in ((below[..., 0], above[..., 1]), (above[..., 0], below[..., 1])):
-        square = left**2 + right**2 - 2 * np.clip(linked, -1, 1) * left * right
-        ends.append(np.sqrt(np.maximum(square, 0)))
+    low, high = of.ends()
+    shares = Estimate(of.score[..., :2], of.half[..., :2], of.certain)
+    low[..., :2], high[..., :2] = share_ends(shares)
+    within, across, drop = np.moveaxis(of.half, -1, 0)
+    scale = 2 * within * across
+    linked = np.divide(
+        within**2 + across**2 - drop**2, scale, out=np.zeros_like(scale), where=scale > 0
+    ).clip(-1, 1)
     # what is the same in both settings of every example has no drop, however few
-    open_ = few[..., :2].any(axis=-1) & (
-        (drop > statistics.SLACK**2) | (scale <= statistics.SLACK**2)
-    )
-    low[..., 2] = np.where(open_, estimate[..., 2] - ends[0], low[..., 2])
-    high[..., 2] = np.where(open_, estimate[..., 2] + ends[1], high[..., 2])
+    open_ = few & ((drop > statistics.SLACK) | (scale <= statistics.SLACK**2))
+    below, above = shares.score - low[..., :2], high[..., :2] - shares.score
+    for ends, sign, (left, right) in ((low, -1, (below, above)), (high, 1, (above, below))):
+        left, right = left[..., 0], right[..., 1]
+        square = left**2 + right**2 - 2 * linked * left * right
+        open_end = of.score[..., 2] + sign * np.sqrt(np.maximum(square, 0))
+        ends[..., 2] = np.where(open_, open_end, ends[..., 2])
     return low, high
 
 
@@ -237,77 +227,64 @@ def checked_scores(
 
 def cells(
     scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None, *,
-    margins: bool = False, n_resamples: int = 1000, seed: int = 0,
+    margins: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
     """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
 
     With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
     """
-    scores, each = checked_scores(scores, languages)
+    _, each = checked_scores(scores, languages)
     if margins:
-        scores, each = with_margins(scores), with_margins(each)
-        languages = [*languages, EVERYWHERE]
-    drawn = Resamples.draw(scores.shape[-1], groups, n_resamples, seed)
-    estimate, few = scores.mean(axis=-1), drawn.few(scores, 1 - scores)
-    values = (estimate, drawn.means(scores), each.mean(axis=-1), few, len(drawn.starts))
+        each, languages = with_margins(each), [*languages, EVERYWHERE]
+    of = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
-    columns = zip(("score", "low", "high"), (estimate, *share_ends(*values)), strict=True)
+    columns = zip(("score", "low", "high"), (of.score, *share_ends(of)), strict=True)
     return pd.DataFrame({name: x.ravel() for name, x in columns}, index).reset_index()
 
 
 def summary(
-    scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None, *,
-    n_resamples: int = 1000, seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+    scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None
+) -> pd.DataFrame:
     """Within, across and the drop between them, of each language and their mean (Tables 1 to 3).
 
     By ``language`` (the last one `OVERALL`) and ``setting`` (`SETTINGS`; a drop is in [-1, 1]).
     """
     scores, each = checked_scores(scores, languages)
-    drawn = Resamples.draw(scores.shape[-1], groups, n_resamples, seed)
-    estimate, few = _settings(scores.mean(axis=-1)), drawn.few(scores, 1 - scores, _settings)
-    resamples, by_seed = _settings(drawn.means(scores)), _settings(each.mean(axis=-1))
-    ends = setting_ends(estimate, resamples, by_seed, few, len(drawn.starts))
-    return _by_language(languages, score=(estimate, *ends))
+    named = Groups.named(scores.shape[-1], groups)
+    of = named.estimate(each, average=_settings)
+    ends = setting_ends(of, named.few(scores, 1 - scores))
+    return _by_language(languages, score=(of.score, *ends))
 
 
 def paired_difference(
     one: np.ndarray, other: np.ndarray, languages: Sequence[str],
-    groups: Sequence[int] | None = None, *, n_resamples: int = 1000, seed: int = 0,
+    groups: Sequence[int] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
-    For a model and its control task (Tables 7 and 14) or a baseline; by percentiles. The two may
-    have unequal numbers of seeds, each with an error of its own, and be no shares (`auc_values`).
+    For a model and its control task (Tables 7 and 14) or a baseline; intervals are symmetric. The
+    two may have unequal numbers of seeds, independent ones, and be no shares (`auc_values`).
     """
-    (one, first), (other, second) = (checked_scores(x, languages, -1) for x in (one, other))
-    if one.shape != other.shape:
-        raise MixingError(f"shapes {one.shape} and {other.shape} are not of the same examples")
-    drawn = Resamples.draw(one.shape[-1], groups, n_resamples, seed)
-    estimate = _settings((one - other).mean(axis=-1))
-    errors = seed_errors(_settings(second.mean(axis=-1)), n_resamples, stream=1)
-    resamples = _settings(drawn.means(one - other)) - errors
-    ends = percentile_ends(resamples, _settings(first.mean(axis=-1)))
-    return _by_language(languages, score=(estimate, *ends))
+    (_, first), (_, second) = (checked_scores(x, languages, -1) for x in (one, other))
+    if first.shape[1:] != second.shape[1:]:
+        shapes = f"{first.shape[1:]} and {second.shape[1:]}"
+        raise MixingError(f"shapes {shapes} are not of the same examples")
+    named = Groups.named(first.shape[-1], groups)
+    of = named.estimate(first, second, average=_settings)
+    return _by_language(languages, score=(of.score, *of.ends()))
 
 
 def averages(
-    each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None, *,
-    n_resamples: int = 1000, seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+    each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None
+) -> pd.DataFrame:
     """Means over examples of ``(S, K, n)``, seeds by averages by examples: K rows with intervals.
 
     With ``other``, of another model on the same examples, what is above it (paired). Columns
-    ``score``, ``low``, ``high``; by percentiles.
+    ``score``, ``low``, ``high``; symmetric.
     """
-    drawn = Resamples.draw(each.shape[-1], groups, n_resamples, seed)
-    values, by_seed = each.mean(axis=0), each.mean(axis=-1)
-    errors = 0.0
-    if other is not None:
-        values = values - other.mean(axis=0)
-        errors = seed_errors(other.mean(axis=-1), n_resamples, stream=1)
-    low, high = percentile_ends(drawn.means(values) - errors, by_seed)
-    return pd.DataFrame({"score": values.mean(axis=-1), "low": low, "high": high})
+    of = Groups.named(each.shape[-1], groups).estimate(each, other)
+    low, high = of.ends()
+    return pd.DataFrame({"score": of.score, "low": low, "high": high})
 
 
 def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -348,8 +325,7 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
 
 def by_label(
     right: np.ndarray, labels: Sequence[int], groups_of_labels: Mapping[str, Sequence[int]],
-    languages: Sequence[str], groups: Sequence[int] | None = None, *, n_resamples: int = 1000,
-    seed: int = 0,
+    languages: Sequence[str], groups: Sequence[int] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """The averages of `summary` by the label of the examples (Tables 5, 6, 10 to 13).
 
@@ -357,29 +333,21 @@ def by_label(
     for, such as "not-entailment" for two of XNLI's three. Beside the score of the examples with the
     ``label`` a row has their number ``n`` and ``share``, and the ``contribution``, share × score,
     with its ``contribution_low`` and ``_high``: those of all labels add up to the score, or drop,
-    of `summary`. MixingError also for a label in no or two of the groups, and for one with examples
-    of one of ``groups`` only.
+    of `summary`. How many examples have a label is part of what is drawn. MixingError also for a
+    label in no or two of the groups, and for one with examples of one of ``groups`` only.
     """
     right, each = checked_scores(right, languages)
     n = right.shape[-1]
-    drawn = Resamples.draw(n, groups, n_resamples, seed)
+    named = Groups.named(n, groups)
     of = np.arange(n) if groups is None else np.asarray(groups)
-    totals = drawn.sums(np.ones(n))[:, None, None]
     tables = []
     for name, mask in _label_masks(labels, groups_of_labels, n).items():
-        n_groups = len(np.unique(of[mask]))
-        if n_groups < 2:
+        if (n_groups := len(np.unique(of[mask]))) < 2:
             raise MixingError(f"label {name!r} has examples of {n_groups} groups: two are needed")
-        inside, by_seed = np.where(mask, right, 0.0), np.where(mask, each, 0.0).sum(axis=-1)
-        sums, sizes = drawn.sums(inside), drawn.sums(mask.astype(np.float64))[:, None, None]
-        few = drawn.few(inside, np.where(mask, 1 - right, 0.0), _settings)
-        values = {}
-        for value, size, weights in (("score", mask.sum(), sizes), ("contribution", n, totals)):
-            estimate = _settings(inside.sum(axis=-1) / size)
-            with np.errstate(invalid="ignore"):  # a resample without the label has no score of it
-                resamples = _settings(sums / weights)
-            ends = setting_ends(estimate, resamples, _settings(by_seed / size), few, n_groups)
-            values[value] = (estimate, *ends)
+        few, values = named.few(mask * right, mask * (1 - right)), {}
+        for value, weights in (("score", mask), ("contribution", None)):
+            of_label = named.estimate(mask * each, weights=weights, average=_settings)
+            values[value] = (of_label.score, *setting_ends(of_label, few))
         table = _by_language(languages, **values)
         table.insert(0, "label", name)
         table.insert(3, "n", int(mask.sum()))

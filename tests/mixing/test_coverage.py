@@ -1,0 +1,150 @@
+"""How often the intervals of `mixing` hold what the examples and the seeds were drawn from.
+
+Groups of unequal size, three examples each on average. What is right follows from a normal variable
+that groups, examples and seeds share a part of. All draws are made and measured at once.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import mixing_2_paraphrase
+import mixing_3_qa
+from xlx.measures import mixing
+from xlx.measures.mixing import Groups
+
+pytestmark = pytest.mark.slow
+#: Of the variance: groups, examples, and seeds that hardly differ, or do so as much as the groups.
+PARTS = (0.2, 0.3)
+N_DRAWS = 1500
+#: Groups and seeds.
+SIZES = [(7, 1), (7, 3), (48, 1), (48, 3), (48, 5), (130, 3), (130, 5), (391, 1), (391, 5)]
+
+
+def named(n_groups: int) -> np.ndarray:
+    sizes = 1 + np.random.default_rng(n_groups).geometric(0.45, n_groups)
+    return np.repeat(np.arange(n_groups), sizes)
+
+
+def drawn(
+    rng: np.random.Generator, names: np.ndarray, n_seeds: int, of_seeds: float = 0.02,
+    cells: tuple[int, ...] = (), n_draws: int = N_DRAWS,
+) -> np.ndarray:  # fmt: skip
+    """Standard normal variables, ``(S, n_draws, *cells, n)``; the rest is of each cell alone."""
+    of_groups, of_examples = PARTS
+    groups = rng.standard_normal((1, n_draws, names.max() + 1))[..., names]
+    shared = np.sqrt(of_groups) * groups
+    shared = shared + np.sqrt(of_examples) * rng.standard_normal((1, n_draws, len(names)))
+    shared = shared + np.sqrt(of_seeds) * rng.standard_normal((n_seeds, n_draws, 1))
+    left = rng.standard_normal((n_seeds, n_draws, *cells, len(names)))
+    shared = shared.reshape(n_seeds, n_draws, *[1] * len(cells), len(names))
+    return shared + np.sqrt(1 - of_groups - of_examples - of_seeds) * left
+
+
+def covered(ends: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) -> float:
+    low, high = ends
+    return float(np.mean((low <= truth + 1e-12) & (truth - 1e-12 <= high)))
+
+
+def right(values: np.ndarray, share: float | np.ndarray) -> np.ndarray:
+    return (values < stats.norm.ppf(share)).astype(float)
+
+
+@pytest.mark.parametrize(("n_groups", "n_seeds"), SIZES)
+def test_shares(n_groups: int, n_seeds: int) -> None:
+    """Of .05 and .95 wider than they need be with seven groups: next to nothing is right there."""
+    rng, names = np.random.default_rng(n_groups + n_seeds), named(n_groups)
+    values, of = drawn(rng, names, n_seeds), Groups.named(len(names), names)
+    for share in (0.05, 0.5, 0.64, 0.95):
+        held = covered(mixing.share_ends(of.estimate(right(values, share))), share)
+        most = 0.99 if n_groups == 7 and share in (0.05, 0.95) else 0.975
+        assert 0.925 <= held <= most, (share, held)
+
+
+@pytest.mark.parametrize(("n_groups", "n_seeds"), [(48, 3), (391, 3), (130, 5)])
+def test_shares_of_seeds_that_differ_as_much_as_groups(n_groups: int, n_seeds: int) -> None:
+    """Near 0 and 1, where a share's error over three seeds is skewed, some 90 %."""
+    rng, names = np.random.default_rng(n_groups), named(n_groups)
+    values, of = drawn(rng, names, n_seeds, 0.1), Groups.named(len(names), names)
+    for share, least in ((0.05, 0.89), (0.5, 0.93), (0.64, 0.925), (0.95, 0.89)):
+        held = covered(mixing.share_ends(of.estimate(right(values, share))), share)
+        assert least <= held <= 0.975, (share, held)
+
+
+@pytest.mark.parametrize(("n_groups", "seeds"), [(7, 1), (7, 3), (48, 3), (130, 3), (130, 5)])
+@pytest.mark.parametrize("shares", [(0.71, 0.56), (0.98, 0.94), (0.04, 0.02)])
+def test_within_across_and_the_drop(n_groups: int, seeds: int, shares: tuple) -> None:
+    rng, names, draws = np.random.default_rng(n_groups), named(n_groups), N_DRAWS // 3
+    values = drawn(rng, names, seeds, 0.02, (2, 2), draws)
+    true = np.array([[shares[0], shares[1]], [shares[1], shares[0]]])[..., None]
+    scores, of = right(values, true), Groups.named(len(names), names)
+    estimate = of.estimate(scores, average=mixing._settings)
+    mean = scores.mean(axis=0)
+    few = np.array([of.few(x, 1 - x) for x in mean])
+    ends = mixing.setting_ends(estimate, few)
+    truth = np.array([*shares, shares[0] - shares[1]])
+    for k, setting in enumerate(mixing.SETTINGS):
+        held = covered([end[..., k] for end in ends], truth[k])
+        assert 0.92 <= held <= (1 if few.all() else 0.98), (setting, held)
+
+
+@pytest.mark.parametrize("n_groups", [48, 130])
+def test_labels(n_groups: int) -> None:
+    """A third of the examples has the label, of groups in unequal shares, and is harder."""
+    rng, names = np.random.default_rng(n_groups), named(n_groups)
+    of = Groups.named(len(names), names)
+    mask = rng.random(len(names)) < rng.beta(1, 2, n_groups)[names]
+    scores = right(drawn(rng, names, 3), np.where(mask, 0.5, 0.7)) * mask
+    assert 0.925 <= covered(mixing.share_ends(of.estimate(scores, weights=mask)), 0.5) <= 0.975
+
+
+@pytest.mark.parametrize(("n_groups", "seeds"), [(48, (3, 3)), (130, (5, 3)), (391, (5, 5))])
+@pytest.mark.parametrize("of_seeds", [0.0, 0.02, 0.1])
+def test_paired_differences_of_models_with_seeds_of_their_own(
+    n_groups: int, seeds: tuple[int, int], of_seeds: float
+) -> None:
+    rng, names = np.random.default_rng(n_groups), named(n_groups)
+    draws = N_DRAWS * 2 // 3
+    both = drawn(rng, names, sum(seeds), of_seeds, n_draws=draws)
+    one, other = right(both[: seeds[0]], 0.64), right(both[seeds[0] :], 0.58)
+    of = Groups.named(len(names), names)
+    assert 0.925 <= covered(of.estimate(one, other).ends(), 0.06) <= 0.985
+
+
+@pytest.mark.parametrize(("n_groups", "n_seeds"), [(21, 3), (48, 3), (130, 5)])
+def test_values_of_auc(n_groups: int, n_seeds: int) -> None:
+    rng, names = np.random.default_rng(n_groups), named(n_groups)
+    positive = np.arange(len(names)) % 3 == 0
+    noise = drawn(rng, names, n_seeds, 0.0, n_draws=N_DRAWS // 2)
+    ability = 1 + 0.2 * rng.standard_normal((n_seeds, noise.shape[1], 1))
+    values = mixing.auc_values(noise + ability * positive, positive)
+    truth = stats.norm.cdf(1 / np.sqrt(2 + 0.2**2))
+    held = covered(Groups.named(len(names), names).estimate(values).ends(), truth)
+    assert 0.925 <= held <= 0.975
+
+
+def test_the_ratio_of_two_tails() -> None:
+    rng, n = np.random.default_rng(0), 240
+
+    def questions(n: int) -> tuple[np.ndarray, np.ndarray]:
+        hard = rng.standard_normal(n)
+        score = np.clip(np.round(stats.norm.cdf(-hard) * 45) / 30 - 0.2, 0, 1)
+        return score, np.exp(3.5 + 0.3 * hard + 0.6 * rng.standard_normal(n))
+
+    truth = mixing_3_qa.tails(*questions(400_000), 0.2, np.arange(400_000) % 2)[1][0]
+    ends = np.array([mixing_3_qa.tails(*questions(n))[1][1:] for _ in range(600)])
+    assert 0.92 <= covered(ends.T, truth) <= 0.98
+
+
+@pytest.mark.parametrize("of_languages", [0.3, 1.0])
+@pytest.mark.parametrize("shape", [(12, 0), (6, 14)])
+def test_means_over_pairs_of_languages(shape: tuple[int, int], of_languages: float) -> None:
+    rng, (n, others) = np.random.default_rng(0), shape
+    pairs = [(a, b) for a in range(n) for b in (range(n, n + others) if others else range(a))]
+    index, ends = pd.MultiIndex.from_tuples(pairs), []
+    for _ in range(600):
+        each = of_languages * rng.standard_normal(n + others)
+        values = [each[a] + each[b] + rng.standard_normal() for a, b in pairs]
+        ends.append(mixing_2_paraphrase.over_languages(pd.Series(values, index))[1:])
+    assert 0.91 <= covered(np.array(ends).T, 0) <= 0.98
