@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
@@ -136,18 +137,22 @@ def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
     """The share of the shorter text's distinct subwords that the other has too, ``(L, L, n)``."""
     read = loading.tokenizer(tokenizer)
 
-    def bags(texts: Sequence[str]) -> list[frozenset[int]]:
+    def bags(texts: Sequence[str]) -> sparse.csr_matrix:
         columns, _ = tokenise(read, list(texts), limit=None, add_special_tokens=False)
-        return [frozenset(ids) for ids in columns["input_ids"]]
+        ids = [sorted(set(own)) for own in columns["input_ids"]]
+        ends = np.cumsum([0, *map(len, ids)])
+        every = np.concatenate([*ids, []]).astype(int)
+        return sparse.csr_matrix((np.ones(ends[-1]), every, ends), (len(ids), len(read)))
 
     first, second = (
         [bags(getattr(x, side)) for x in sets.values()] for side in ("first", "second")
     )
-    return np.array([
-        [[len(a & b) / max(1, min(len(a), len(b))) for a, b in zip(one, other, strict=True)]
-         for other in second]
-        for one in first
-    ])  # fmt: skip
+
+    def shared(one: sparse.csr_matrix, other: sparse.csr_matrix) -> np.ndarray:
+        least = np.minimum(np.diff(one.indptr), np.diff(other.indptr))
+        return np.asarray(one.multiply(other).sum(axis=1))[:, 0] / np.maximum(least, 1)
+
+    return np.array([[shared(one, other) for other in second] for one in first])
 
 
 def _in_bins(

@@ -171,12 +171,14 @@ def forced_choice(measured: CheckpointScores, task: str) -> pd.Series:
     """
     table = measured.table().query("task == @task")
     wide = table.pivot_table("score", ["language_1", "language_2"], "layer")
-    first, second = (wide.index.get_level_values(k) for k in (0, 1))
-    found = {}
-    for a, b in wide.index:
-        others = ~(first.isin([a, b]) | second.isin([a, b]))
-        found[a, b] = wide.loc[(a, b), wide[others].mean().idxmax()]
-    return pd.Series(found)
+    values, sides = wide.to_numpy(), [wide.index.get_level_values(k) for k in (0, 1)]
+    names, places = np.unique(np.stack(sides), return_inverse=True)
+    places = places.reshape(2, -1)
+    sums = np.zeros((len(names), values.shape[1]))
+    np.add.at(sums, places, values)
+    others = values.sum(axis=0) - sums[places].sum(axis=0) + values
+    best = others.round(9).argmax(axis=1)  # sums of equal scores may differ by rounding
+    return pd.Series(values[np.arange(len(values)), best], wide.index)
 
 
 def by_overlap(choices: pd.DataFrame, model: str, bag: str) -> pd.DataFrame:

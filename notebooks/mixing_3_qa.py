@@ -187,5 +187,7 @@ def without_reading(
     *mute, nearest = grids.without_reading(sets, span, seed)
     place, length = usual_place(learnt)
     where = np.full(len(next(iter(sets.values()))), place)
-    usual = grids.answered("usual place", sets, lambda x: answers.placed_answers(x, length, where))
+    usual = grids.answered(
+        "usual place", sets, lambda x: answers.placed_answers(x, length, where), reads=False
+    )
     return [*mute, usual, nearest]

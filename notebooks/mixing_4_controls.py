@@ -77,8 +77,7 @@ def measured_conditions(grids: Grids, data: Mapping[str, TaskData]) -> dict:
         if task == "QA":
             values = {"F1": np.stack([one.scores["F1"] for one in own])}
         else:
-            every = signals(own, data[task].gold.labels)
-            values = {name: every[name] for name in ("accuracy", "AUC")}
+            values = signals(own, data[task].gold.labels, ("accuracy", "AUC"))
         found[task, model, condition] = values
     return found
 

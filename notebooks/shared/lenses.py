@@ -120,8 +120,8 @@ class Inference:
 
     def right(self, *, alone: bool = False) -> np.ndarray:
         """Right answers, ``(n_seeds, L, L, n)``."""
-        signals = mixing_tables.signals(self.grids(alone=alone), self.data.gold.labels)
-        return signals["accuracy"]
+        asked = self.grids(alone=alone), self.data.gold.labels
+        return mixing_tables.signals(*asked, ["accuracy"])["accuracy"]
 
     def settings(self, *, alone: bool | None = None) -> pd.DataFrame:
         """Accuracy within and across languages (`mixing_tables.knowledge`), with intervals.

@@ -178,7 +178,9 @@ def evidence(logits: np.ndarray) -> np.ndarray:
     return logits[..., 0] - logsumexp(logits[..., 1:], axis=-1)
 
 
-def signals(grids: Sequence[Grid], labels: np.ndarray) -> dict[str, np.ndarray]:
+def signals(
+    grids: Sequence[Grid], labels: np.ndarray, measures: Sequence[str] = MEASURES
+) -> dict[str, np.ndarray]:
     """`MEASURES` of a model's seeds as values of examples, ``(S, L, L, n)``.
 
     What sees the second part only has the same in all rows, so one row is computed.
@@ -187,13 +189,13 @@ def signals(grids: Sequence[Grid], labels: np.ndarray) -> dict[str, np.ndarray]:
     shape, positive = logits.shape[:-1], labels == 0
     if (logits[:, :1] == logits).all():
         logits = logits[:, :1]
-    found = {
-        "accuracy": logits.argmax(axis=-1) == labels,
-        "accuracy, threshold by cell": thresholds_by_cell(logits, labels) == labels,
-        "AUC": mixing.auc_values(evidence(logits), positive),
-        "d′": mixing.sensitivity_values(logits.argmax(axis=-1) == 0, positive),
+    measured = {
+        "accuracy": lambda: logits.argmax(axis=-1) == labels,
+        "accuracy, threshold by cell": lambda: thresholds_by_cell(logits, labels) == labels,
+        "AUC": lambda: mixing.auc_values(evidence(logits), positive),
+        "d′": lambda: mixing.sensitivity_values(logits.argmax(axis=-1) == 0, positive),
     }
-    return {name: np.broadcast_to(x, shape).astype(np.float64) for name, x in found.items()}
+    return {x: np.broadcast_to(measured[x](), shape).astype(np.float64) for x in measures}
 
 
 def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) -> np.ndarray:

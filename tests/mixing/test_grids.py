@@ -1,5 +1,6 @@
 """Grids: every cell as if it were asked alone, what is stored, and what is refused."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -12,16 +13,18 @@ import pandas as pd
 import pytest
 import torch
 
+import mixing_1_nli
 import mixing_3_qa
+from printed import evaluator
 from shared import controls, mixing_tables
 from tests import tiny
 from xlx.experiment import grids
-from xlx.experiment.grids import GridError, groups_of
+from xlx.experiment.grids import Grid, GridError, answered, groups_of
 from xlx.measures import answers, mixing
 from xlx.results import provenance
 from xlx.results.settings import current, settings
 from xlx.results.store import StoreWarning
-from xlx.subjects import finetuning, predicting
+from xlx.subjects import finetuning, loading, predicting
 from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
 from xlx.text.examples import Examples, crossed
@@ -365,6 +368,13 @@ def test_overlap_is_learnt_and_does_not_cross() -> None:
     assert accuracy[1, 1] > 0.8  # overlap is overlap in any language
     assert abs(accuracy[0, 1] - 0.5) < 0.15
     assert grid.predictions.shape == (2, 2, 200)
+    few, read = {x: part.take(9, 0) for x, part in sets.items()}, loading.tokenizer("mini-mbert")
+    overlap = mixing_1_nli.shared_subwords(few, "mini-mbert")
+    for (i, one), (j, other) in itertools.product(enumerate(few.values()), repeat=2):
+        texts = zip(one.first, other.second, strict=True)
+        for k, pair in enumerate(texts):
+            bags = [{*read(x, add_special_tokens=False)["input_ids"]} for x in pair]
+            assert overlap[i, j, k] == len(bags[0] & bags[1]) / min(map(len, bags))
 
 
 def test_the_nearest_span_needs_shared_words() -> None:
@@ -388,6 +398,10 @@ def test_the_nearest_span_needs_shared_words() -> None:
     assert (exact["nearest span"] == np.eye(2)).all()
     assert (exact["usual place"] == 1 / 3).all()  # the answer at the median place
     assert answers.placed_answers(sets["en"], 2, [0, 0.5, 1])[::2] == ["en0 en1", "en38 en39"]
+    asked = grids["usual place"].model, sets, lambda x: answers.placed_answers(x, 1, [0, 0.5, 1])
+    of_all, of_one = (answered(*asked, reads=reads) for reads in (True, False))
+    for name, scores in of_all.scores.items():
+        np.testing.assert_array_equal(of_one.scores[name], scores)
     nearest = replace(grids["nearest span"], groups=np.arange(3))
     here = np.repeat(np.eye(2, dtype=bool)[..., None], 3, axis=2)
     assert mixing_3_qa.f1_where(nearest, here, ~here) == (1, 1, 1)
@@ -403,6 +417,17 @@ def test_what_each_side_does_to_a_planted_grid() -> None:
     scores[:, 1] += 0.1
     found = mixing_3_qa.by_side(scores, codes, "de")
     assert found["question in de"] == pytest.approx(0.1)
+    each = np.random.default_rng(0).random((2, 3, 3, 8))
+    one = Grid("a", tuple(codes), {}, np.arange(8) // 2, each={"F1, SQuAD": each})
+    found = mixing_3_qa.side_intervals(one, "de")
+    square = pd.DataFrame(each.mean(axis=(0, 3)), codes, codes)
+    cells = evaluator.off_diagonal(square).stack().dropna()
+    for level, side in enumerate(("context", "question")):
+        assert found[side][0] == pytest.approx(evaluator.explained(cells, level))
+    # what is linear in the cells has the interval of its values
+    values = (each[:, [0, 2], 1] - each[:, [0, 2], [0, 2]]).mean(axis=1, keepdims=True)
+    expected = mixing.averages(values, one.groups).to_numpy()[0]
+    np.testing.assert_allclose(found["question in de"], expected, rtol=1e-6)
 
 
 def test_a_pair_in_both_orders_hangs_together() -> None:

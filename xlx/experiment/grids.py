@@ -53,7 +53,7 @@ class Grid:
     scores : dict
         Name of a measure → float ``(L, M, n)`` in [0, 1]: "accuracy", or `MEASURES`.
     groups : np.ndarray
-        int64 ``(n,)``: examples that share a premise or a context are resampled together.
+        int64 ``(n,)``: examples that share a premise or a context hang together.
     predictions : np.ndarray, optional
         ``(L, M, n)``, classes; of questions ``(L, M, n, 2)``, places in the context.
     n_cut : np.ndarray, optional
@@ -166,15 +166,20 @@ def grid(
 
 
 def answered(
-    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]]
-) -> Grid:
-    """The grid of what answers without a model: ``say`` is asked about every pair of languages."""
+    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]], *,
+    reads: bool = True,
+) -> Grid:  # fmt: skip
+    """The grid of what answers without a model: ``say`` is asked about every pair of languages.
+
+    If it ``reads`` no question, those of a single language are asked, for all.
+    """
     gold = next(iter(aligned(sets).values()))
     scores = np.empty((2, len(sets), len(sets), len(gold)))
-    for (i, context), (j, asked) in product(enumerate(sets.values()), repeat=2):
+    asked_in = [*sets.values()][: None if reads else 1]
+    for (i, context), (j, asked) in product(enumerate(sets.values()), enumerate(asked_in)):
         cell = crossed(context, asked)
         said = zip(say(cell), cell.answers, strict=True)
-        scores[:, i, j] = np.transpose([answers.squad(*pair) for pair in said])
+        scores[:, i, j:] = np.transpose([answers.squad(*pair) for pair in said])[:, None]
     measures = dict(zip(("F1, SQuAD", "EM, SQuAD"), scores, strict=True))
     return Grid(model, tuple(sets), measures, groups_of(gold))
 
@@ -187,11 +192,12 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
     """
     n = len(next(iter(sets.values())))
     places = np.random.default_rng(seed).uniform(size=n)
+    blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
     return [
-        answered("first eight words", sets, lambda x: answers.placed_answers(x, 8, np.zeros(n))),
-        answered(f"{span} random words", sets, lambda x: answers.placed_answers(x, span, places)),
+        *(answered(name, sets, lambda x, own=own: answers.placed_answers(x, *own), reads=False)
+          for name, own in blind.items()),
         answered("nearest span", sets, lambda x: answers.overlap_answers(x, span)),
-    ]
+    ]  # fmt: skip
 
 
 def unasked(head: Headed, sets: Sets) -> int:

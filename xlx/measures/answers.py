@@ -18,7 +18,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -93,7 +93,12 @@ def _f1(given: Counter[str], gold: Counter[str]) -> float:
 
 def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, float]:
     """F1 and exact match of an answer as SQuAD v1.1 has them."""
-    return _best(prediction, answers, lambda text: _plain(text, _ASCII, "en").split())
+    return _best(prediction, answers, _squad_words)
+
+
+@lru_cache(maxsize=2**16)
+def _squad_words(text: str) -> list[str]:
+    return _plain(text, _ASCII, "en").split()
 
 
 def mlqa(prediction: str, answers: Iterable[Answer | str], language: str) -> tuple[float, float]:
@@ -102,12 +107,13 @@ def mlqa(prediction: str, answers: Iterable[Answer | str], language: str) -> tup
     MLQA has en, es, hi, vi, de, ar and zh; in others, which its script refuses, there are no
     articles.
     """
+    return _best(prediction, answers, partial(_mlqa_words, language=language))
 
-    def words(text: str) -> list[str]:
-        text = _plain(text, without_punctuation(), language)
-        return (re.sub("([\u4e00-\u9fa5])", r" \1 ", text) if language == "zh" else text).split()
 
-    return _best(prediction, answers, words)
+@lru_cache(maxsize=2**16)
+def _mlqa_words(text: str, language: str) -> list[str]:
+    text = _plain(text, without_punctuation(), language)
+    return (re.sub("([\u4e00-\u9fa5])", r" \1 ", text) if language == "zh" else text).split()
 
 
 def _best(
