@@ -1,11 +1,12 @@
 """Inference learnt in one language and asked in two: what the premise adds, what explains it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
@@ -13,12 +14,15 @@ from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points, in_points
 from xlx.experiment.scoring import subject_scores
-from xlx.measures import mixing
+from xlx.measures import igap, mixing
 from xlx.plots.panels import rows_of
+from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
 from xlx.subjects.states import tokenise
 from xlx.text.examples import Examples
+
+sparse, linear_model = deferred("scipy.sparse"), deferred("sklearn.linear_model")
 
 #: Labels as the paper merges them.
 MERGED = {"entailment": [0], "not-entailment": [1, 2]}
@@ -271,32 +275,6 @@ def drops_by(
     return table.assign(what=list(each))
 
 
-def in_short(known: pd.DataFrame, model: str, source: str) -> str:
-    """The answer of the notebook, from its table of `knowledge`."""
-    own = known[known["measure"] == "accuracy"].set_index(["what", "cells"])
-    names = [
-        x for x in (f"within {source}", "within the others", "across") if ("both", x) in own.index
-    ]
-    scores = {x: own.loc[("both", x), "score"] for x in names}
-    adds = {x: own.loc[("premise adds", x)] for x in names}
-    both = ", ".join(f"{100 * score:.0f} % {x}" for x, score in scores.items())
-    alone = ", ".join(f"{100 * (scores[x] - adds[x]['score']):.0f}" for x in names)
-    inside, outside = (adds[x]["told"] for x in names[-2:])
-    seen = "in accuracy, inference is seen only within" if inside == "above" else "nothing is seen"
-    clear = rows_of(known, what="premise adds", told="above")
-    clear = clear[(clear["measure"] != "accuracy") & ~clear["cells"].str.startswith("within")]
-    for where, rows in clear.groupby("cells", sort=False):
-        by = ", ".join(x.removeprefix("accuracy, ") for x in rows["measure"])
-        seen += f"; it is also seen with the {where} by {by}"
-    if outside == "above":
-        seen = "there is inference across, too"
-    return (
-        f"**In short.** Taught in {source}, `{model}` has {both}. Hypotheses alone have {alone}. "
-        f"So the premise adds {in_points(*adds[names[-2]][ENDS])} points within the other "
-        f"languages. Across it adds {in_points(*adds['across'][ENDS])}: {seen}."
-    )
-
-
 def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     """`at_equal_overlap` as text: one row per bin."""
     table = equal.assign(text=as_points(equal)).pivot(
@@ -360,8 +338,9 @@ def reading(
         f"rest {drop['not-entailment']} ({stays['not-entailment']}). With a threshold for each "
         f"cell the drop of accuracy is {points(fitted, language=mixing.OVERALL, setting='drop')}: "
         "what it falls short of the drop is preference.",
-        f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
-        f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
+        f"**AUC of two models.** That of the model is above that of hypotheses alone by {within} "
+        f"points within the other languages and {across} across; clearly so in: "
+        f"{', '.join(clear) or 'no group'}.",
         f"**Seeds.** Of {len(called)} intervals of what the premise adds that leave out zero, "
         f"{(called['told'] == 'cannot be told').sum()} change their sign without one of the "
         "fine-tunings.",
@@ -377,3 +356,79 @@ def reading(
                     f"{fits.loc[best, column]:.2f}); overlap alone has "
                     f"{fits[column].get('overlap', np.nan):.2f}.")  # fmt: skip
     return "\n".join(f"- {sentence}" for sentence in said)
+
+
+# --- beyond the second text -----------------------------------------------------------------------
+
+
+def beyond(base: np.ndarray, added: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """What ``added`` models know beyond ``base`` models, in AUC: values of examples, in each seed.
+
+    Of S seeds, h = (S - 1) // 2 of ``base`` answer together with as many others of ``added``: the
+    mean of their log probabilities. Less the AUC of the same ``base`` with as many others of its
+    kind it is the gain. Above zero, ``added`` has information that ``base`` has not; a constant in
+    favour of the first class changes nothing, as only the order counts.
+
+    ``base``, logits ``(S, ..., n, C)``, and ``added``, of which the lower S counts (one seed stands
+    for all); ``positive``, ``(n,)``: which examples have the first class. Returns ``(S, ..., n)``:
+    jackknife values of seeds, which `igap.crossed_interval` takes. Their mean over all is the mean
+    gain over all splits, in [-1, 1]. MixingError for fewer than three seeds. The question is that
+    of usable information (Ethayarajh, Choi and Swayamdipta 2022), the estimator ours.
+    """
+    if len(added) == 1:
+        added = np.broadcast_to(added, (len(base), *added.shape[1:]))
+    seeds = range(min(len(base), len(added)))
+    h = (len(seeds) - 1) // 2
+    if h < 1:
+        raise mixing.MixingError(f"there are {len(seeds)} seeds: three or more can be split")
+
+    def auc(*models: np.ndarray) -> np.ndarray:
+        joined = sum(x.sum(axis=0, dtype=float) for x in models) / (2 * h)
+        return mixing.auc_values(mixing_tables.evidence(joined), positive)
+
+    plain = {x: auc(base[[*x]]) for x in combinations(seeds, 2 * h)}
+    splits, gains = [], []
+    for whole, less in plain.items():
+        for own in combinations(whole, h):
+            others = [x for x in whole if x not in own]
+            splits.append(whole)
+            gains.append(auc(base[[*own]], added[others]) - less)
+    mean = np.mean(gains, axis=0)
+    without = [np.mean([x for x, of in zip(gains, splits, strict=True) if s not in of], axis=0)
+               for s in seeds]  # fmt: skip
+    return np.stack([len(seeds) * mean - (len(seeds) - 1) * x for x in without])
+
+
+def gains(
+    base: np.ndarray, added: np.ndarray, labels: np.ndarray, groups: np.ndarray,
+    cells: Mapping[str, np.ndarray],
+) -> pd.DataFrame:  # fmt: skip
+    """`beyond` of logits ``(S, L, L, n, C)``, a row for each of ``cells`` (boolean ``(L, L)``).
+
+    Columns ``cells``, ``score``, ``low``, ``high`` (over ``groups`` of examples and seeds), and how
+    many single cells are ``above zero``, "210 of 210". NaN where fewer than three seeds were run.
+    """
+    if len(base) < 3 or len(added) == 2:
+        return pd.DataFrame({"cells": list(cells), "above zero": ""}).assign(
+            **dict.fromkeys(ENDS, np.nan)
+        )
+    if (base == base[:, :1]).all():
+        base = base[:, :1]  # no first text is read, so all rows are one
+    values = beyond(base, added, labels == 0)
+    shape = (len(values), *next(iter(cells.values())).shape, len(labels))
+    values, rows = np.broadcast_to(values, shape), []
+    for name, mask in cells.items():
+        ends = igap.crossed_interval(values[:, mask].mean(axis=1), groups)
+        above = (values[:, mask].mean(axis=(0, 2)) > 0).sum()
+        rows.append((name, *ends, f"{above} of {mask.sum()}"))
+    return pd.DataFrame(rows, columns=["cells", *ENDS, "above zero"])
+
+
+def overlap_reader(overlap: np.ndarray, labels: np.ndarray, at: int) -> np.ndarray:
+    """Log probabilities ``(1, L, L, n, C)`` of a reader of `shared_subwords` alone.
+
+    A logistic regression on the very pairs that are asked, within the language at ``at``.
+    """
+    fit = linear_model.LogisticRegression().fit(overlap[at, at, :, None], labels)
+    said = fit.predict_log_proba(overlap.reshape(-1, 1))
+    return said.reshape(1, *overlap.shape, -1)

@@ -1,10 +1,14 @@
 """One sentence through five lenses: the pictures of the first page."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
+from xlx.experiment.grids import Grid
 from xlx.plots.panels import Panels, across
 from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import (
@@ -26,11 +30,6 @@ SETTINGS = {
     "within en": "with both in English", "within the others": "with both in another language",
     "across": "with the texts in two languages",
 }  # fmt: skip
-
-
-def told(clear: bool) -> str:
-    """Whether an interval without zero lets us say so."""
-    return "it is clear" if clear else "it cannot be told"
 
 
 def language_name(code: str) -> str:
@@ -82,20 +81,25 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     return on.done("points lost on translations of what was learnt", handles=[guess])
 
 
-@styled
-def setting_lanes(table: pd.DataFrame, chance: float) -> Figure:
-    """Accuracy in one language and across two, with both texts and with the second alone.
+def logits_of(grids: Sequence[Grid]) -> np.ndarray:
+    """Logits of several seeds, ``(S, L, L, n, C)``."""
+    return np.stack([one.logits for one in grids])
 
-    ``cells``, ``asked``, ``score``, ``low``, ``high``.
+
+@styled
+def gain_lanes(table: pd.DataFrame) -> Figure:
+    """What models add to those of the second text alone, in points of AUC (`mixing_1_nli.gains`).
+
+    ``cells``, ``added``, ``score``, ``low``, ``high``.
     """
-    both, alone = table["asked"].unique()
-    shown = {both: look(BLUE, "o"), alone: look(VERMILION, "s", hollow=True)}
+    names = [*table["added"].unique()]
+    marks = zip(names, (BLUE, VERMILION, "0.35"), "osx", strict=False)
+    shown = {name: look(colour, mark) for name, colour, mark in marks}
     on = lanes(table.assign(cells=table["cells"].replace(SETTINGS)), item="cells", value="score",
-               series="asked", looks=shown, scale=100, width=5.4, lane=0.16)  # fmt: skip
-    line = handle("the commonest label", GUESSING | {"marker": ""}, line=True)
+               series="added", looks=shown, scale=100, width=5.4, lane=0.16)  # fmt: skip
     for axes in on.axes.values():
-        axes.axvline(100 * chance, **GUESSING)
-    return on.done("accuracy (%)", handles=[line])
+        axes.axvline(0, **GUESSING)
+    return on.done("points of AUC beyond the second text")
 
 
 @styled

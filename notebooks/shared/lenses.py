@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from shared import controls, mixing_tables, treebanks, xprobe_tables
+from shared import mixing_tables, treebanks, xprobe_tables
+from shared.mixing_tables import second_alone
 from xlx.experiment.averages import averaged_scores
-from xlx.experiment.grids import grid, groups_of
+from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.experiment.mexa_scores import measure_rivals
 from xlx.experiment.scoring import Subject, subject_scores
 from xlx.experiment.sentence_probes import over_languages, probe_sentences
@@ -34,6 +35,7 @@ from xlx.measures.sentence_tasks import Rules, parallel_tasks
 from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.identity import Name
 from xlx.subjects.jobs import Recipe, Sparing
+from xlx.text.labelled import parallel_examples
 from xlx.text.parallel import ParallelCorpus
 
 #: Languages with a treebank and Parallel UD.
@@ -100,39 +102,30 @@ class Inference:
         """The whole test part, by language."""
         return self._parts[1]
 
-    def _jobs(self, alone: bool) -> list:
-        data, whole = self._parts
-        if alone:
-            data = mixing_tables.second_alone(data)
-            whole = {code: controls.only(part, "second") for code, part in whole.items()}
+    def _jobs(self, data: mixing_tables.TaskData, seeds: Sequence[int]) -> list:
         recipe = Recipe(epochs=3, learning_rate=5e-5, **_SHARED, **mixing_tables.LINEAR)
-        jobs = data.jobs([self.model], recipe, self.seeds)
-        return [replace(job, evaluations=whole) for job in jobs]
+        return data.jobs([self.model], recipe, seeds)
 
-    def runs(self, *, alone: bool = False) -> list[Run]:
-        """What each seed answers to the whole test part; ``alone``: taught and asked hypotheses."""
-        return finetune_all(self._jobs(alone), weights=True)
+    def runs(self) -> list[Run]:
+        """What each seed answers to the whole test part."""
+        jobs = self._jobs(self.data, self.seeds)
+        return finetune_all([replace(x, evaluations=self.whole) for x in jobs], weights=True)
 
-    def grids(self, *, alone: bool = False) -> list:
+    def grids(self) -> list[Grid]:
         """What each seed answers in all pairs of languages."""
-        data = mixing_tables.second_alone(self.data) if alone else self.data
-        return grid(self._jobs(alone), data.sets)
+        return grid(self._jobs(self.data, self.seeds), self.data.sets)
 
-    def right(self, *, alone: bool = False) -> np.ndarray:
+    def alone(self, source: str, seeds: Sequence[int]) -> list[Grid]:
+        """The same of models that are taught in ``source`` and asked without first texts."""
+        learnt, _ = parallel_examples("NLI", [source], "train", source="xnli-whole")
+        held_out = self.whole[source]
+        data = second_alone(replace(self.data, train=learnt[source], held_out=held_out))
+        return grid(self._jobs(data, seeds), data.sets)
+
+    def right(self) -> np.ndarray:
         """Right answers, ``(n_seeds, L, L, n)``."""
-        asked = self.grids(alone=alone), self.data.gold.labels
-        return mixing_tables.signals(*asked, ["accuracy"])["accuracy"]
-
-    def settings(self, *, alone: bool | None = None) -> pd.DataFrame:
-        """Accuracy within and across languages (`mixing_tables.knowledge`), with intervals.
-
-        ``alone``: of hypotheses; None: of both texts, and what the premise adds to hypotheses.
-        """
-        values = {"accuracy": self.right(alone=bool(alone))}
-        less = values if alone is not None else {"accuracy": self.right(alone=True)}
-        cells = mixing_tables.cell_groups(self.languages, self.source)
-        table = mixing_tables.knowledge(values, less, cells, groups_of(self.data.gold))
-        return table if alone is None else table[table["what"] == "both"]
+        said = np.stack([one.logits for one in self.grids()]).argmax(axis=-1)
+        return (said == self.data.gold.labels).astype(float)
 
     def summary(self) -> pd.DataFrame:
         """Within, across and the drop, by language and over all (`mixing.summary`)."""

@@ -1,0 +1,72 @@
+"""What the front page says is what `start` and the course say, and what their numbers cells print."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from xlx.results.paths import NOTEBOOKS, ROOT
+
+#: Without names (`gemma-3-270m`, XLM-R 100) and links.
+NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|[A-Za-z]\w*-\d+")
+NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?")
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers of a text, in order."""
+    return [float(x.replace("−", "-")) for x in NUMBER.findall(NAMES.sub("", text))]
+
+
+def pages(name: str) -> tuple[str, str, str]:
+    """Markdown of a notebook, what its cell tagged ``numbers`` printed, and what all others did."""
+    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    typed = "\n\n".join(" ".join(x.source.split("\n")) for x in cells if x.cell_type == "markdown")
+    shown = {True: "", False: ""}
+    for cell in cells:
+        for output in cell.get("outputs", ()):
+            own = output.get("text") or output.get("data", {}).get("text/plain", "")
+            shown["numbers" in cell.metadata.get("tags", ())] += own
+    return typed, shown[True], shown[False]
+
+
+def findings(readme: Path = ROOT / "README.md") -> list[str]:
+    """The findings of the front page, without their titles, each in one line."""
+    section = (
+        readme.read_text(encoding="utf-8").partition("## Five findings")[2].partition("\n## ")[0]
+    )
+    found = re.findall(r"^- \*\*[^*]+\*\* (.*?)(?=^- |\Z)", section, re.DOTALL | re.MULTILINE)
+    return [" ".join(one.split()) for one in found]
+
+
+def test_the_front_page_has_the_numbers_that_start_computes_and_its_words() -> None:
+    typed, printed, _ = pages("start")
+    lines = dict(line.split(": ", 1) for line in printed.strip().splitlines())
+    said = findings()
+    assert len(said) == 5
+    for one, values in zip(said, lines.values(), strict=False):
+        assert one in typed
+        assert numbers(one) == numbers(values)
+    assert lines["not so"] == "none"
+    rest = "".join(
+        x for x in typed.split("\n\n") if x.startswith(("**In short", "**Answer", "The dec"))
+    )
+    assert set(numbers(rest)) - {11, 5} <= set(numbers(printed))  # numbers of layers
+
+
+def test_the_lesson_says_the_same_of_two_languages() -> None:
+    typed, _, printed = pages("course/lesson-6-mixing")
+    said = findings()[3]
+    assert said in typed
+    (own,) = (x for x in typed.split("\n\n") if x.startswith("**What this says.**"))
+    assert set(numbers(own)) <= set(numbers(printed))
+
+
+@pytest.mark.parametrize("name", ["mixing-1-nli"])
+def test_a_short_answer_has_the_numbers_of_its_cell(name: str) -> None:
+    typed, printed, _ = pages(name)
+    (short,) = (x for x in typed.split("\n\n") if x.startswith("**In short.**"))
+    first, *assumed = printed.strip().splitlines()
+    assert numbers(short) == numbers(first)
+    assert assumed
+    assert all(line.endswith(": True") for line in assumed)
