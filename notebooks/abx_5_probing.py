@@ -11,9 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from xlx.results import checks, paths
+from xlx.results.deferred import deferred
+
+stats = deferred("scipy.stats")
 
 sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
 

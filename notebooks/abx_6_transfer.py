@@ -20,10 +20,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from scipy import linalg, stats
 
 from shared.shown import framed_handle, scale_about
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+linalg = deferred("scipy.linalg")
+stats = deferred("scipy.stats")
 
 sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
 

@@ -4,6 +4,8 @@ Strings answer as models do (`strings` makes a `Run` of each), so every table ha
 and gaps are in [0, 1]; intervals are over seeds and examples (`igap.crossed_interval`).
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,8 +15,6 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
 from shared.claims import UNTOLD, crossed, told_sides
 from shared.courses import COURSES, SCHEDULE, course_correlations
@@ -25,12 +25,16 @@ from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import lanes
 from xlx.plots.style import GUESSING, handle, language_label, styled
+from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import ALGORITHMS, Recipe, Sparing
 from xlx.subjects.loading import load
 from xlx.subjects.states import bag_of_subwords
 from xlx.text.parallel import ParallelCorpus
+
+sparse = deferred("scipy.sparse")
+linear_model = deferred("sklearn.linear_model")
 
 STRINGS = BAG, NEGATOR = "bag of subwords", "commonest sign"
 #: Inverse penalties of the bag: from one that learns little to one that errs nowhere.
@@ -93,7 +97,7 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
     }
     bags, words = _bags(texts, name), {key: _words(of) for key, of in texts.items()}
     fits = [
-        LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
+        linear_model.LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
         for c in PENALTIES
     ]
     pieces = load(name).tokenizer

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from shared import mexa_tables, regressions
 from shared.abx_tables import PAIR
@@ -32,10 +31,13 @@ from xlx.plots.panels import across, order, parts
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, HALO, TINY, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
+from xlx.results.deferred import deferred
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 #: What a score of a text is of; correlations are of these.
 POOLED = ["task", "text", "pooling", "layers"]

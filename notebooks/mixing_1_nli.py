@@ -409,9 +409,8 @@ def gains(
     many single cells are ``above zero``, "210 of 210". NaN where fewer than three seeds were run.
     """
     if len(base) < 3 or len(added) == 2:
-        return pd.DataFrame({"cells": list(cells), "above zero": ""}).assign(
-            **dict.fromkeys(ENDS, np.nan)
-        )
+        nothing = dict.fromkeys(ENDS, np.nan)
+        return pd.DataFrame({"cells": list(cells), **nothing, "above zero": ""})
     if (base == base[:, :1]).all():
         base = base[:, :1]  # no first text is read, so all rows are one
     values = beyond(base, added, labels == 0)

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from shared import controls, mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
@@ -18,12 +17,15 @@ from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
 from xlx.measures.statistics import LEVEL
 from xlx.plots.panels import rows_of
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import Recipe
 from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 #: The measure that has its own threshold in each cell.
 THRESHOLD = "accuracy, threshold by cell"

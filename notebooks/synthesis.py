@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from shared import probe_setups
 from shared.abx_tables import ends, layer_contrasts
@@ -24,9 +23,12 @@ from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
 from xlx.measures import igap, mixing, statistics
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import HIGH, styled
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 ENDS = ["score", "low", "high"]
 #: Lenses by name, and whether more of it is more shared (1) or less (-1).

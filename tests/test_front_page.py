@@ -1,4 +1,4 @@
-"""What the front page says is what `start` and the course say, and what their numbers cells print."""
+"""What the front page says is what `start` and the course say, and what their cells compute."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,8 @@ def numbers(text: str) -> list[float]:
 def pages(name: str) -> tuple[str, str, str]:
     """Markdown of a notebook, what its cell tagged ``numbers`` printed, and what all others did."""
     cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
-    typed = "\n\n".join(" ".join(x.source.split("\n")) for x in cells if x.cell_type == "markdown")
+    typed = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    typed = re.sub(r"(?<!\n)\n(?!\n)", " ", typed)
     shown = {True: "", False: ""}
     for cell in cells:
         for output in cell.get("outputs", ()):

@@ -60,6 +60,4 @@ def test_no_cell_is_let_off_by_a_tag() -> None:
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text("utf-8"))["cells"]
         tags = {tag for cell in cells for tag in cell["metadata"].get("tags", [])}
-        assert tags <= {"parameters", "hide-input", "hide-output", "numbers"}, (
-            path
-        )  # none of nbval's
+        assert tags <= {"parameters", "hide-input", "hide-output", "numbers"}, path  # none of nbval

@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, averaged_scores
@@ -20,10 +19,13 @@ from xlx.experiment.scoring import (
 )
 from xlx.measures import statistics
 from xlx.results import paths
+from xlx.results.deferred import deferred
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 #: What is drawn.
 DRAWN = ("LD", "MD", MATCHED)

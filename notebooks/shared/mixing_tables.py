@@ -1,28 +1,32 @@
 """Inputs in two languages (Rajaee and Monz): what several notebooks ask, and how they table it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, special
-from scipy.special import expit, logsumexp
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.preprocessing import normalize
 
 from shared import claims, controls
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.measures.mixing import OVERALL, MixingError, paired_difference
+from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.jobs import Job, Recipe
 from xlx.subjects.states import tokenise
 from xlx.text import examples, labelled, questions
 from xlx.text.examples import Examples, aligned, crossed
 from xlx.text.questions import Questions
+
+sparse = deferred("scipy.sparse")
+special = deferred("scipy.special")
+linear_model = deferred("sklearn.linear_model")
+model_selection = deferred("sklearn.model_selection")
+preprocessing = deferred("sklearn.preprocessing")
 
 #: Tasks as tables call them.
 TASK_NAMES = {"NLI": "XNLI", "PI": "PAWS-X", "QA": "XQuAD"}
@@ -152,7 +156,7 @@ def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str
     table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
     at = [(one.languages.index(a), one.languages.index(b), k) for a, b in cells]
     table["said"] = [gold.classes[one.predictions[x]] for x in at]
-    table["p(entailment)"] = [round(float(expit(evidence(one.logits[x]))), 2) for x in at]
+    table["p(entailment)"] = [round(float(special.expit(evidence(one.logits[x]))), 2) for x in at]
     return table
 
 
@@ -175,7 +179,7 @@ def mean_grids(grids: Iterable[Grid]) -> dict[str, Grid]:
 def evidence(logits: np.ndarray) -> np.ndarray:
     """Log odds of the first class: ``(..., n, C)`` to ``(..., n)``."""
     logits = np.asarray(logits, dtype=np.float64)
-    return logits[..., 0] - logsumexp(logits[..., 1:], axis=-1)
+    return logits[..., 0] - special.logsumexp(logits[..., 1:], axis=-1)
 
 
 def signals(
@@ -324,10 +328,10 @@ def bag_of_subwords(
     # A penalised weight of what the training set never has stays at zero, so it is left out: most
     # of the vocabulary.
     seen = np.flatnonzero(learnt.getnnz(axis=0))
-    fitted = GridSearchCV(
-        LogisticRegression(max_iter=2000, random_state=seed),
+    fitted = model_selection.GridSearchCV(
+        linear_model.LogisticRegression(max_iter=2000, random_state=seed),
         {"C": list(STRENGTHS)},
-        cv=GroupKFold(min(FOLDS, len(np.unique(groups)))),
+        cv=model_selection.GroupKFold(min(FOLDS, len(np.unique(groups)))),
     ).fit(learnt[:, seen], train.labels, groups=groups)
     cells = [[crossed(first, second) for second in sets.values()] for first in sets.values()]
     logits = np.array([
@@ -351,7 +355,9 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
         shares.append((len(both) / max(1, len(one)), len(both) / max(1, len(other))))
     present = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(pairs), 3 * size))
     # At unit length, the hundred subwords of a pair do not drown the two shares.
-    return sparse.hstack([normalize(present), sparse.csr_matrix(np.array(shares))]).tocsr()
+    return sparse.hstack(
+        [preprocessing.normalize(present), sparse.csr_matrix(np.array(shares))]
+    ).tocsr()
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import linalg, optimize, stats
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import ttest_power
 
 from shared import regressions
 from shared.abx_tables import rowed
@@ -22,6 +19,13 @@ from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, MODELS, VERMILION, ZERO, look, looks, styled
 from xlx.results import paths
+from xlx.results.deferred import deferred
+
+linalg = deferred("scipy.linalg")
+optimize = deferred("scipy.optimize")
+stats = deferred("scipy.stats")
+multitest = deferred("statsmodels.stats.multitest")
+stats_power = deferred("statsmodels.stats.power")
 
 Groups = Mapping[tuple[str, str], pd.DataFrame]
 #: The columns that name the languages of a pair.
@@ -150,12 +154,12 @@ def held_out(
 
 def holm(p_values: pd.Series) -> pd.Series:
     """p-values that hold for all of them together (Holm 1979)."""
-    return pd.Series(multipletests(p_values, method="holm")[1], index=p_values.index)
+    return pd.Series(multitest.multipletests(p_values, method="holm")[1], index=p_values.index)
 
 
 def power(effect: float, df: float) -> float:
     """How often a two-sided t test (p < 0.05) finds an effect of so many standard errors."""
-    return float(ttest_power(effect, 1, 1 - statistics.LEVEL, df))
+    return float(stats_power.ttest_power(effect, 1, 1 - statistics.LEVEL, df))
 
 
 def _logit(scores: pd.Series) -> pd.Series:
