@@ -25,9 +25,6 @@ from shared.shown import framed_handle, scale_about
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
-linalg = deferred("scipy.linalg")
-stats = deferred("scipy.stats")
-
 sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
 
 import run_units
@@ -56,6 +53,9 @@ from xlx.subjects.finetuning import finetune_all
 from xlx.subjects.identity import twin_parts
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus, documents
+
+linalg = deferred("scipy.linalg")
+stats = deferred("scipy.stats")
 
 #: What is fine-tuned on XNLI.
 ENCODER = run_units.MODEL
