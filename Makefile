@@ -46,13 +46,14 @@ SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/de
 
 # What is not known is refused: targets and their variables are those of the lines that `make` prints,
 # and other programs' variables may be given to all. HELP holds "target" and "target:VARIABLE".
-HELP := $(shell awk '/^[a-z]+:.*\#\# / {print name = substr($$1, 1, index($$1, ":") - 1); \
+HASH := \#
+HELP := $(shell awk '/^[a-z]+:.*$(HASH)$(HASH) / {print name = substr($$1, 1, index($$1, ":") - 1); \
 	while (match($$0, /\[[A-Z_]+=/)) {print name ":" substr($$0, RSTART + 1, RLENGTH - 2); \
 	$$0 = substr($$0, RSTART + RLENGTH)}}' '$(strip $(MAKEFILE_LIST))')
 TARGETS := $(foreach word,$(HELP),$(if $(findstring :,$(word)),,$(word)))
 # Of these make itself is the only caller, or who knows this file.
 INNER := build/% pretrain-% $(READY) $(TOOLS)
-OTHERS := PYTHON SHELL TMPDIR MAKE% XLX_% PIP_% UV_% HF_% OMP_% CUDA_% PYTORCH_%
+OTHERS := PYTHON SHELL TMPDIR MAKE% XLX_% PIP_% UV_% HF_% OMP_% OPENBLAS_% CUDA_% PYTORCH_%
 GOALS := $(or $(MAKECMDGOALS),help)
 users = $(patsubst %:$1,%,$(filter %:$1,$(HELP)))
 nearest = $(shell $(PYTHON) -Ic 'import difflib, sys; near = {x.lower(): x for x in sys.argv[2:]}; \

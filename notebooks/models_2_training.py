@@ -26,25 +26,22 @@ from matplotlib.figure import Figure
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
-stats = deferred("scipy.stats")
-torch = deferred("torch")
-transformers = deferred("transformers")
-
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
 from family import pretraining_text
-from family.batches import Batch
-from family.objectives import contrastive_loss
 from shared import abx_figures
 from xlx.measures import statistics
 from xlx.plots.style import styled
-from xlx.report.callbacks import Lens
 from xlx.results import checks, work
 from xlx.results.executors import one_thread
 from xlx.subjects import identity, loading
 from xlx.subjects.folders import quiet
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+stats, torch = deferred("scipy.stats"), deferred("torch")
+transformers, callbacks = deferred("transformers"), deferred("xlx.report.callbacks")
+batches, objectives = deferred("family.batches"), deferred("family.objectives")
 
 #: What a checkpoint is chosen by → the column of a course, and whether the least is the best.
 CHOICES = {
@@ -206,7 +203,9 @@ def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tupl
     return learnt, [(held_out[a][i], held_out[b][i]) for i, (a, b) in held]
 
 
-def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> transformers.Trainer:
+def _trainer(
+    recipe: CourseRecipe, folder: str, lenses: Sequence[callbacks.Lens]
+) -> transformers.Trainer:
     """All of the training but its start."""
 
     class OfTranslations(transformers.Trainer):
@@ -218,8 +217,8 @@ def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> trans
             self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
         ) -> torch.Tensor:
             """`contrastive_loss`, both directions; in nats."""
-            batch = Batch(inputs["input_ids"], inputs["attention_mask"].bool())
-            return contrastive_loss(model, batch, self.temperature)
+            batch = batches.Batch(inputs["input_ids"], inputs["attention_mask"].bool())
+            return objectives.contrastive_loss(model, batch, self.temperature)
 
         def prediction_step(
             self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
@@ -258,7 +257,7 @@ def _trainer(recipe: CourseRecipe, folder: str, lenses: Sequence[Lens]) -> trans
 def _course(recipe: CourseRecipe, texts: Mapping[str, ParallelCorpus]) -> pd.DataFrame:
     """The cut point: a training from its first step to its last."""
     options = {"max_length": recipe.max_length}
-    lens, other = (Lens(texts[name], **options) for name in ("measured", "tried"))
+    lens, other = (callbacks.Lens(texts[name], **options) for name in ("measured", "tried"))
     # The trainer seeds what everybody shares: it gets it for a while, and one thread.
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng([]), one_thread(), quiet():
         trainer = _trainer(recipe, folder, [lens, other])

@@ -4,6 +4,8 @@ What is right is said by the package's own function where it has one, else by th
 numpy, on a few toy worlds. The dictionary of an exercise has its usual errors: hint → function.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -4,6 +4,8 @@
 what the paper says in ``claims.csv`` (`printed.evaluator`).
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np

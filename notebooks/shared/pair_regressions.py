@@ -5,6 +5,8 @@ A *reading* is a row of a specification: what is done to the rows, which predict
 (``source``, ``target``), with ``accuracy`` and predictors.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """What scores of subjects on a text have in common: masks on B, spaces, weights, groups."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -10,6 +10,7 @@ subwords or length alone in the place of a model.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -171,7 +172,7 @@ def with_pivot(corpus: ParallelCorpus, pivot: str) -> tuple[str, tuple[str, ...]
 
 
 #: Of a language: states ``(n_layers, n, dim)``, and what is told of its sentences.
-_Read = tuple[np.ndarray | sparse.csr_array, float]
+_Read: TypeAlias = "tuple[np.ndarray | sparse.csr_array, float]"
 
 
 def _measured(

@@ -5,6 +5,8 @@
 Without labels of a task, `random_task` has parallel sentences with random ones (IGAP, section 3.2).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -340,7 +342,7 @@ class Transfers:
             for target in self._targets(runs[0])
         }
 
-    def only(self, **kept: object) -> "Transfers":
+    def only(self, **kept: object) -> Transfers:
         """The runs with these attributes, such as ``model="mini-xlmr"``."""
         runs = tuple(run for run in self.runs if all(getattr(run, k) == v for k, v in kept.items()))
         if not runs:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ torch = deferred("torch")
 sparse = deferred("scipy.sparse")
 stats = deferred("scipy.stats")
 
-Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
+Vectors: TypeAlias = "Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]"
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
 #: Numbers of a matrix above which rows are taken in strips, where that is possible.

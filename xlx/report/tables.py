@@ -5,6 +5,8 @@ intervals over documents; MEXA is that of `xlx.measures.mexa`. Of every model on
 where MD among sentences of like length is highest; pairs and probes are told of at that layer.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
