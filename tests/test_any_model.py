@@ -52,7 +52,7 @@ FINETUNING = {
 #: The same, of a grid.
 GRID = {
     "languages": ["en", "de", "zh"], "n_train": 12, "n_test": 6, "epochs": 1, "batch_size": 6,
-    "seeds": [1, 2], "dtype": "float32", "n_resamples": 20,
+    "seeds": [1, 2], "dtype": "float32",
 }  # fmt: skip
 #: Words of a task, and probes.
 WORDS = {

@@ -51,7 +51,7 @@ _PROBED = {
 }  # fmt: skip
 _MIXED = {
     "languages": FEW, "epochs": 1, "batch_size": 4, "seeds": [1, 2], "max_length": 32,
-    "n_resamples": 20, "n_test": 12, "same_seeds": [1], "without_question": [1],
+    "n_test": 12, "same_seeds": [1], "without_question": [1],
 }  # fmt: skip
 _PARSED = {
     "rules": {"n_words": 4, "first_rank": 100, "depths": [3, 5]}, "most": 240, "least": 60,

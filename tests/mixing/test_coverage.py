@@ -1,7 +1,8 @@
 """How often the intervals of `mixing` hold what the examples and the seeds were drawn from.
 
 Groups of unequal size, three examples each on average. What is right follows from a normal variable
-that groups, examples and seeds share a part of. All draws are made and measured at once.
+that groups, examples and seeds share a part of. All draws are made and measured at once. Of a
+coverage of 93 to 97 % a thousand draws show 92.5 to 97.5 %.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ from xlx.measures.mixing import Groups
 pytestmark = pytest.mark.slow
 #: Of the variance: groups, examples, and seeds that hardly differ, or do so as much as the groups.
 PARTS = (0.2, 0.3)
-N_DRAWS = 1500
+N_DRAWS = 1000
 #: Groups and seeds.
 SIZES = [(7, 1), (7, 3), (48, 1), (48, 3), (48, 5), (130, 3), (130, 5), (391, 1), (391, 5)]
 
@@ -33,6 +34,7 @@ def drawn(
 ) -> np.ndarray:  # fmt: skip
     """Standard normal variables, ``(S, n_draws, *cells, n)``; the rest is of each cell alone."""
     of_groups, of_examples = PARTS
+    of_seeds = of_seeds if n_seeds > 1 else 0.0  # of a single seed nothing is said about others
     groups = rng.standard_normal((1, n_draws, names.max() + 1))[..., names]
     shared = np.sqrt(of_groups) * groups
     shared = shared + np.sqrt(of_examples) * rng.standard_normal((1, n_draws, len(names)))
@@ -75,7 +77,7 @@ def test_shares_of_seeds_that_differ_as_much_as_groups(n_groups: int, n_seeds: i
 @pytest.mark.parametrize(("n_groups", "seeds"), [(7, 1), (7, 3), (48, 3), (130, 3), (130, 5)])
 @pytest.mark.parametrize("shares", [(0.71, 0.56), (0.98, 0.94), (0.04, 0.02)])
 def test_within_across_and_the_drop(n_groups: int, seeds: int, shares: tuple) -> None:
-    rng, names, draws = np.random.default_rng(n_groups), named(n_groups), N_DRAWS // 3
+    rng, names, draws = np.random.default_rng(n_groups), named(n_groups), N_DRAWS // 2
     values = drawn(rng, names, seeds, 0.02, (2, 2), draws)
     true = np.array([[shares[0], shares[1]], [shares[1], shares[0]]])[..., None]
     scores, of = right(values, true), Groups.named(len(names), names)
@@ -105,7 +107,7 @@ def test_paired_differences_of_models_with_seeds_of_their_own(
     n_groups: int, seeds: tuple[int, int], of_seeds: float
 ) -> None:
     rng, names = np.random.default_rng(n_groups), named(n_groups)
-    draws = N_DRAWS * 2 // 3
+    draws = N_DRAWS if n_groups < 300 else N_DRAWS // 2
     both = drawn(rng, names, sum(seeds), of_seeds, n_draws=draws)
     one, other = right(both[: seeds[0]], 0.64), right(both[seeds[0] :], 0.58)
     of = Groups.named(len(names), names)
@@ -132,8 +134,8 @@ def test_the_ratio_of_two_tails() -> None:
         score = np.clip(np.round(stats.norm.cdf(-hard) * 45) / 30 - 0.2, 0, 1)
         return score, np.exp(3.5 + 0.3 * hard + 0.6 * rng.standard_normal(n))
 
-    truth = mixing_3_qa.tails(*questions(400_000), 0.2, np.arange(400_000) % 2)[1][0]
-    ends = np.array([mixing_3_qa.tails(*questions(n))[1][1:] for _ in range(600)])
+    truth = mixing_3_qa.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[1][0]
+    ends = np.array([mixing_3_qa.tails(*questions(n))[1][1:] for _ in range(400)])
     assert 0.92 <= covered(ends.T, truth) <= 0.98
 
 
