@@ -53,11 +53,11 @@ def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.D
 
 
 def against_ld(
-    rows: pd.DataFrame, keys: Sequence[str], methods: Sequence[str] = METHODS, **options: object
+    rows: pd.DataFrame, keys: Sequence[str], methods: Sequence[str] = METHODS
 ) -> pd.DataFrame:
     """`statistics.correlations` of LD with each of `MEANINGS`: columns ``method``, ``LD with``."""
     tables = [
-        statistics.correlations(rows, keys, "LD", meaning, method=method, **options).assign(
+        statistics.correlations(rows, keys, "LD", meaning, method=method).assign(
             **{"LD with": meaning, "method": method}
         )
         for method in methods
@@ -66,13 +66,8 @@ def against_ld(
     return pd.concat(tables, ignore_index=True)
 
 
-def tradeoff_correlations(
-    by_layer: pd.DataFrame, embedding_layer: bool = True, **options: object
-) -> pd.DataFrame:
-    """LD and `MEANINGS` over pairs, checkpoints and layers (Appendix D); the printed ones of MD.
-
-    ``options``: ``methods`` of `against_ld`, and of `statistics.correlation`.
-    """
+def tradeoff_correlations(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
+    """LD and `MEANINGS` over pairs, checkpoints and layers (Appendix D); the printed ones of MD."""
     pairs = tradeoff_pairs(by_layer, embedding_layer)
     layers = side_by_side(at_last(by_layer), ["model", "layer", "checkpoint", *PAIR])
     layers = layers[layers["layer"] >= (0 if embedding_layer else 1)]
@@ -84,7 +79,7 @@ def tradeoff_correlations(
     }
     printed, tables = printed_results().astype(str), []
     for observations, (rows, *claims) in sets.items():
-        table = against_ld(rows, ["model"], **options).assign(observations=observations)
+        table = against_ld(rows, ["model"]).assign(observations=observations)
         values = table["method"].map(dict(zip(METHODS, printed[claims], strict=True)))
         values = values.where(table["LD with"] == "MD", "")
         tables.append(table.assign(**{"printed (XLM-R)": values}))
@@ -131,18 +126,18 @@ def held_sets(pairs: pd.DataFrame, meaning: str) -> dict[str, list[str]]:
 
 def partial_tradeoffs(
     held: pd.DataFrame, by: Sequence[str] = ("model",), given: Sequence[str] | None = None,
-    **options: object,
+    methods: Sequence[str] = METHODS,
 ) -> pd.DataFrame:  # fmt: skip
     """What is left of the correlation of LD with `MEANINGS`, given what needs no training.
 
-    ``held`` as of `held_pairs`; ``given``: labels of `held_sets`, None: all; ``options`` as of
-    `partial_correlations`. Columns ``by``, ``LD with``, ``given``, ``method``, ``r``, its ends.
+    ``held`` as of `held_pairs`; ``given``: labels of `held_sets`, None: all. Columns ``by``, ``LD
+    with``, ``given``, ``method``, ``r``, its ends.
     """
     tables = {
         (*key, meaning): partial_correlations(
             rows, "LD", meaning,
             {x: of for x, of in held_sets(rows, meaning).items() if given is None or x in given},
-            **options,
+            methods,
         )
         for key, rows in held.groupby(list(by), sort=False)
         for meaning in MEANINGS

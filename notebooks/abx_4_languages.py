@@ -73,7 +73,7 @@ def heights(
     return whole.merge(kinds, on="language", how="left")
 
 
-def height_correlations(table: pd.DataFrame, **options: object) -> pd.DataFrame:
+def height_correlations(table: pd.DataFrame) -> pd.DataFrame:
     """How heights over languages go with the bag and the twin: r with intervals over languages.
 
     And the adjusted R² of scripts and of branches as groups. ``table`` as of `heights`. One row per
@@ -82,7 +82,7 @@ def height_correlations(table: pd.DataFrame, **options: object) -> pd.DataFrame:
     rows = []
     for (model, task), of in table.groupby(["model", "task"], sort=False):
         for other in ("bag", "twin"):
-            r = statistics.correlation(of, "score", other, languages=["language"], **options)
+            r = statistics.correlation(of, "score", other, languages=["language"])
             rows.append((model, task, f"r with the {other}", r.value, r.low, r.high))
         for key in ("script", "branch"):
             share = explained(of, "score", [key])[1]

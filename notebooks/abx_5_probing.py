@@ -67,7 +67,7 @@ def characters() -> pd.Series:
 ARCHIVES = "archives"
 
 
-def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str], seed: int) -> pd.DataFrame:
+def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataFrame:
     """Does accuracy go with the text that a model has read of a language (footnote 8)?
 
     ``tables``: model → a table of ``language`` and an amount (tab-separated, its path from the
@@ -85,7 +85,7 @@ def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str], seed: int) ->
     ]
     return statistics.correlations(
         rows.assign(amount=read), ["task", "model"], "amount", "accuracy",
-        languages=("language",), method="spearman", seed=seed,
+        languages=("language",), method="spearman",
     )  # fmt: skip
 
 
@@ -219,9 +219,8 @@ def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES)
 
 
 def retested(
-    first: pd.DataFrame, second: pd.DataFrame, languages: Sequence[str] = ("language",), *,
-    seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+    first: pd.DataFrame, second: pd.DataFrame, languages: Sequence[str] = ("language",)
+) -> pd.DataFrame:
     """How far accuracies hold when all examples are drawn anew (test-retest reliability).
 
     A regression can explain no larger share of the variance of accuracies than the one that comes
@@ -234,7 +233,7 @@ def retested(
     """
     both = first.merge(second, on=["model", "task", *languages], suffixes=("", " again"))
     table = statistics.correlations(
-        both, ["task", "model"], "accuracy", "accuracy again", languages=languages, seed=seed
+        both, ["task", "model"], "accuracy", "accuracy again", languages=languages
     )
     return table[["task", "model", "n", "r", "low", "high"]]
 

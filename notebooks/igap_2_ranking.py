@@ -37,7 +37,7 @@ def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
 
 def igap_scores(of: Transfers, tolerance: float) -> pd.DataFrame:
     """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
-    table = of.curves([0.0], tolerance, n_resamples=1, n_splits=1)
+    table = of.curves([0.0], tolerance)
     table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
     table = table.assign(metric="IGAP", score=-table["igap"])
     return table[["metric", "source", "target", "score"]]
@@ -49,14 +49,11 @@ def label_scores(by_draw: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "target", "score"]).assign(metric=FROZEN_LABELS)
 
 
-def without_fine_tuning(
-    frozen: pd.DataFrame, fine_tuned: pd.DataFrame, **options: int
-) -> pd.DataFrame:
+def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.DataFrame) -> pd.DataFrame:
     """Correlation over directions of `memorised_gaps` with IGAP, one row per ``layer``.
 
     ``r`` with ``low`` and ``high``, over ``n`` directions; ``gap``: the mean over all directions
-    that there are. ``fine_tuned``: `igap_scores`; ``options`` as of `statistics.correlation`, whose
-    bootstrap draws languages.
+    that there are. ``fine_tuned``: `igap_scores`.
     """
     rows = []
     tuned = fine_tuned.dropna(subset="score").assign(igap=lambda x: -x["score"])
@@ -64,8 +61,7 @@ def without_fine_tuning(
         both = tuned.merge(own, on=["source", "target"])
         row = {"layer": layer, "gap": own["gap"].mean(), "n": len(both)}
         if len(both) > 2:
-            ends = ("source", "target")
-            found = statistics.correlation(both, "gap", "igap", languages=ends, **options)
+            found = statistics.correlation(both, "gap", "igap", languages=("source", "target"))
             row |= {"r": found.value, "low": found.low, "high": found.high}
         rows.append(row)
     return pd.DataFrame(rows).reindex(columns=["layer", "gap", "n", "r", "low", "high"])
@@ -89,7 +85,7 @@ def rank_metrics(
             "has no IGAP: raise the tolerance, the epochs or the learning rate"
         )
     table, noise, others = gold.table[kept], gold.noise[:, kept], ranking.OTHER_SOURCES
-    again = {m: ranking.redrawn(x, table, len(noise)) for m, x in (by_draw or {}).items()}
+    again = {m: ranking.redrawn(x, table) for m, x in (by_draw or {}).items()}
     again[others] = gold.noise @ ranking.others(gold.table)[kept].T
     ranked = ranking.rank_directions(table, metrics, noise=noise, again=again, against=others)
     return ranked.merge(permuted_languages(table, metrics).drop(columns="accuracy"), on="metric")

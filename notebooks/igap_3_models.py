@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.claims import UNTOLD, crossed, told_sides
-from shared.courses import COURSES, SCHEDULE, course_correlations
+from shared.claims import UNTOLD, crossed
+from shared.courses import COURSES, SCHEDULE, course_correlations, course_ranks
 from shared.shown import in_points, listed
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
@@ -361,18 +361,17 @@ def _right(of: Transfers, source: str, seeds: set[int]) -> np.ndarray:
 # --- along pretraining ----------------------------------------------------------------------------
 
 
-def steady_correlations(
-    gaps: pd.DataFrame, others: Sequence[pd.DataFrame], measures: pd.DataFrame, n_resamples: int,
-    seed: int, n_seeds: int = 20,
-) -> pd.DataFrame:  # fmt: skip
-    """`course_correlations` with ``told``: the side of zero on which r is (`claims.told_sides`).
+def told_correlations(
+    gaps: pd.DataFrame, others: Sequence[pd.DataFrame], measures: pd.DataFrame
+) -> pd.DataFrame:
+    """`course_correlations` with ``told``: the side of zero on which r and its interval are.
 
-    With other ``n_seeds`` of the resamples, and in all ``others``: gaps without one fine-tuning.
+    In all ``others``, too: gaps without one fine-tuning.
     """
-    drawn = [course_correlations(gaps, measures, n_resamples, seed + k) for k in range(n_seeds)]
-    rest = [course_correlations(x, measures, 1, seed)["r"] for x in (gaps, *others)]
-    sure = np.abs(np.sign(rest).sum(axis=0)) == len(rest)
-    return drawn[0].assign(told=told_sides(np.array([x[["low", "high"]] for x in drawn]), sure))
+    table = course_correlations(gaps, measures)
+    signs = [np.sign(course_ranks(x, measures)[2]) for x in others]
+    sides = np.sign([table["low"], table["high"], *signs]).sum(axis=0) / (2 + len(signs))
+    return table.assign(told=np.select([sides == 1, sides == -1], ["above", "below"], UNTOLD))
 
 
 def told_course(table: pd.DataFrame, alone: pd.DataFrame) -> str:

@@ -39,9 +39,7 @@ TRANSLATED = "accuracy on translations"
 Values = Mapping[tuple[str, str], np.ndarray]
 
 
-def directions(
-    of: Transfers, level: float = 0.0, tolerance: float = FITTED, **options: int
-) -> pd.DataFrame:
+def directions(of: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
     """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
 
     One row per ``model, task, source, target, algorithm``, source = target included:
@@ -50,7 +48,7 @@ def directions(
     ``level`` with its interval and the other columns of `Transfers.curves`, 0 of a language with
     itself.
     """
-    curves, rows = of.curves([level], tolerance, **options), []
+    curves, rows = of.curves([level], tolerance), []
     for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in of.runs):
         names = dict(zip(("model", "source", "algorithm"), kind, strict=True))
         own, source = of.only(**names).runs, names["source"]
@@ -99,11 +97,11 @@ def extreme_sources(gaps: pd.Series) -> dict[str, object]:
     }  # fmt: skip
 
 
-def agreement(ours: pd.Series, printed: pd.Series, **options: int) -> pd.DataFrame:
+def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
     """Correlation of gaps by direction with the printed ones, and where it comes from.
 
     Of all directions; of the means of sources, and of targets; and of what is left of a direction
-    when both means are taken out (least squares). Languages are resampled.
+    when both means are taken out (least squares).
     """
     both = pd.DataFrame({"ours": ours, "printed": printed.reindex(ours.index)}).dropna()
     effects = pd.get_dummies(both.index.to_frame()).to_numpy(dtype=float)
@@ -113,8 +111,7 @@ def agreement(ours: pd.Series, printed: pd.Series, **options: int) -> pd.DataFra
     tables |= {f"means of a {x}": (both.groupby(level=x).mean(), [x]) for x in sides}
     found = {
         what: statistics.correlations(
-            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=tuple(of),
-            **options,
+            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=of
         )
         for what, (table, of) in tables.items() if len(table)
     }  # fmt: skip
@@ -123,16 +120,14 @@ def agreement(ours: pd.Series, printed: pd.Series, **options: int) -> pd.DataFra
     return pd.DataFrame(rows, [*found], columns).reindex([*tables]).astype(float)
 
 
-def agreements(
-    gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series, **options: int
-) -> pd.DataFrame:
+def agreements(gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series) -> pd.DataFrame:
     """`agreement` of the transfer gap with the ``printed`` one; of both gaps with ``again``."""
     sides = {
         "transfer gap, printed": ("transfer_gap", printed),
         "transfer gap, another run": ("transfer_gap", again["transfer_gap"]),
         "IGAP, another run": ("igap", again["igap"]),
     }
-    tables = {name: agreement(gaps[of], other, **options) for name, (of, other) in sides.items()}
+    tables = {name: agreement(gaps[of], other) for name, (of, other) in sides.items()}
     return pd.concat(tables, names=["of", "what"])
 
 
@@ -206,12 +201,12 @@ def beside_printed(ours: pd.DataFrame, gaps: pd.DataFrame, igap: pd.Series) -> p
 
 
 def memory_table(
-    measured: Mapping[str, Transfers], tokenizer: str, tolerance: float, **options: int
+    measured: Mapping[str, Transfers], tokenizer: str, tolerance: float
 ) -> pd.DataFrame:
     """IGAP with random labels by target, in points, beside what shared subwords lose alone."""
     table = {}
     for model, of_model in measured.items():
-        curve = of_model.curves([0.0], tolerance, **options).set_index("target")
+        curve = of_model.curves([0.0], tolerance).set_index("target")
         table[model] = as_points(curve, "igap")
     task = next(iter(measured.values())).task
     strings = shared_subwords(tokenizer, task, task.languages[:1]).set_index("target")

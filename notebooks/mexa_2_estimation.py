@@ -183,7 +183,7 @@ def without_states(
     return table.merge(pieces.reset_index(), on=["model", "language"])
 
 
-def held_correlations(joined: pd.DataFrame, by: Sequence[str], **options: object) -> pd.DataFrame:
+def held_correlations(joined: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Correlation of MEXA with the task, and what is left of it given each of `HELD`, and all.
 
     A row for each group of ``by`` and each ``given``: ``r``, ``low``, ``high``, ``n``. Intervals
@@ -195,7 +195,7 @@ def held_correlations(joined: pd.DataFrame, by: Sequence[str], **options: object
         if len(part) < 12 or (part[["mu", "score"]].nunique() < 2).any():
             continue
         for name, given in {"nothing": [], **{x: [x] for x in some}, "all three": some}.items():
-            r = statistics.correlation(part, "mu", "score", given=given, **options)
+            r = statistics.correlation(part, "mu", "score", given=given, languages=("family",))
             rows.append((*key, name, r.value, r.low, r.high, r.n))
     return pd.DataFrame(rows, columns=[*by, "given", "r", "low", "high", "n"])
 
@@ -204,35 +204,27 @@ def held_correlations(joined: pd.DataFrame, by: Sequence[str], **options: object
 
 
 def differences_of_r(
-    wide: pd.DataFrame, pairs: Sequence[tuple[Any, Any]], families: pd.Series, outcome: pd.Series,
-    n_resamples: int, seed: int,
-) -> pd.DataFrame:  # fmt: skip
+    wide: pd.DataFrame, pairs: Sequence[tuple[Any, Any]], families: pd.Series, outcome: pd.Series
+) -> pd.DataFrame:
     """Is one measure's correlation with the task higher than another's, over the same languages?
 
     ``wide``: one row per language, one column per measure. A row for each of ``pairs``: ``r`` and
-    ``of other``, without their signs, and the ``difference`` with its interval: families are drawn
-    anew, the same for both, so that what the two share does not widen it.
+    ``of other``, without their signs, and the ``difference`` with its interval: each family is left
+    out of both, so that what the two share does not widen it (jackknife, Student's t).
     """
     codes, groups = pd.factorize(families.loc[wide.index])
-    counts = statistics.resample_counts(len(groups), n_resamples, np.random.default_rng(seed))
-    weights = np.vstack([np.ones(len(wide)), counts[:, codes]]).astype(float)
-    weights = weights[(weights > 0).sum(axis=1) > 2]
-    weights /= weights.sum(axis=1, keepdims=True)
+    kept = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
     y = outcome.loc[wide.index].to_numpy(float)
 
     def r_of(column: object) -> np.ndarray:
-        x = wide[column].to_numpy(float)
-        means = [weights @ values for values in (x, y, x * y, x * x, y * y)]
-        scale = (means[3] - means[0] ** 2) * (means[4] - means[1] ** 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.abs((means[2] - means[0] * means[1]) / np.sqrt(scale))
+        columns = statistics.standardised([wide[column].to_numpy(float), y], kept)
+        return np.abs(columns.prod(axis=0).sum(axis=1))
 
     rows = []
     for one, other in pairs:
         both = r_of(one), r_of(other)
         apart = both[0] - both[1]
-        ends = np.nanquantile(apart[1:], [0.025, 0.975]) if np.isfinite(apart[1:]).any() else (
-            np.nan, np.nan)  # fmt: skip
+        ends = statistics.left_out_interval(apart[0], apart[1:])
         rows.append((one, other, both[0][0], both[1][0], apart[0], *ends))
     columns = ["measure", "other", "r", "of other", "difference", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
@@ -240,7 +232,7 @@ def differences_of_r(
 
 def compared(
     table: pd.DataFrame, by: Sequence[str], columns: Sequence[str], value: str,
-    pairs: Sequence[tuple[Any, Any]], n_resamples: int, seed: int,
+    pairs: Sequence[tuple[Any, Any]],
 ) -> pd.DataFrame:  # fmt: skip
     """`differences_of_r` in each group of ``by``, over the languages that both of a pair have.
 
@@ -256,7 +248,7 @@ def compared(
         for pair in ((x, y) for x, y in pairs if x in wide and y in wide):
             there = wide[[*pair]].dropna()
             if len(there) > 3:
-                found = differences_of_r(there, [pair], families, outcome, n_resamples, seed)
+                found = differences_of_r(there, [pair], families, outcome)
                 tables.append(found.assign(n=len(there), **dict(zip(by, key, strict=True))))
     return pd.concat(tables, ignore_index=True)
 

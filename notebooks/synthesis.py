@@ -47,14 +47,11 @@ HELD, PART, FAILED, OPEN = "held", "held in part", "not held", "cannot be told"
 # --- models ---------------------------------------------------------------------------------------
 
 
-def over_families(table: pd.DataFrame, value: str, n_resamples: int, seed: int) -> list[float]:
-    """The mean over languages, with an interval that draws whole families with replacement."""
-    family = table["language"].map(language_families(list(table["language"])))
-    sums = table.groupby(family.to_numpy())[value].agg(["sum", "size"]).to_numpy()
-    rng = np.random.default_rng(seed)
-    drawn = sums[rng.integers(len(sums), size=(n_resamples, len(sums)))].sum(axis=1)
-    means = drawn[:, 0] / drawn[:, 1]
-    return [table[value].mean(), *np.quantile(means, [0.025, 0.975])]
+def over_families(table: pd.DataFrame, value: str, least: float = 0) -> list[float]:
+    """The mean over languages and its interval over their families, cut at ``least`` and 1."""
+    families = language_families(list(table["language"]))
+    ends = statistics.mean_interval(table[value].to_numpy(), table["language"].map(families))
+    return np.clip(ends, least, 1).tolist()
 
 
 def abx_rows(layers: pd.DataFrame) -> pd.DataFrame:
@@ -78,14 +75,14 @@ def coverages(
     }
 
 
-def mexa_rows(covered: Mapping[str, Coverage], n_resamples: int, seed: int) -> pd.DataFrame:
+def mexa_rows(covered: Mapping[str, Coverage]) -> pd.DataFrame:
     """Mean μ over languages at the layer where it is highest."""
     rows = []
     for name, of in covered.items():
         mu = of.scores.mu
         best = int(np.nanargmax(np.nanmean(mu, axis=1)))
         table = pd.DataFrame({"language": of.scores.languages, "mu": mu[best]})
-        rows.append((name, "MEXA", *over_families(table, "mu", n_resamples, seed)))
+        rows.append((name, "MEXA", *over_families(table, "mu")))
     return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
 
 
@@ -103,10 +100,10 @@ def topic_scores(table: pd.DataFrame) -> pd.DataFrame:
     return scores[scores["language"] != "en"]
 
 
-def topic_rows(probed: Mapping[str, pd.DataFrame], n_resamples: int, seed: int) -> pd.DataFrame:
+def topic_rows(probed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Mean accuracy over languages other than English."""
     rows = [
-        (name, "topics abroad", *over_families(topic_scores(table), "score", n_resamples, seed))
+        (name, "topics abroad", *over_families(topic_scores(table), "score"))
         for name, table in probed.items()
     ]
     return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
@@ -246,11 +243,11 @@ def language_predictors(model: str, text: ParallelCorpus, covered: Coverage) -> 
 
 
 def predicted(
-    table: pd.DataFrame, outcome: str, readings: Mapping[str, Sequence[str]], **options: int
+    table: pd.DataFrame, outcome: str, readings: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
     """An outcome by language from predictors: r of each single one, R² on families held out.
 
-    One row per reading: ``r``, ``low``, ``high`` (families drawn whole; of several predictors none)
+    One row per reading: ``r``, ``low``, ``high`` (over families; of several predictors none)
     and ``held out``: 1 - errors / spread, each family predicted from all others.
     """
     families = [(table["family"] == x).to_numpy() for x in table["family"].unique()]
@@ -258,9 +255,7 @@ def predicted(
     for name, terms in readings.items():
         ends, varied = (np.nan,) * 3, [x for x in terms if table[x].nunique() > 1]
         if len(terms) == 1 and table[terms[0]].nunique() > 1:
-            found = statistics.correlation(
-                table, terms[0], outcome, languages=("family",), **options
-            )
+            found = statistics.correlation(table, terms[0], outcome, languages=("family",))
             ends = found.value, found.low, found.high
         rows.append((name, *ends, held_out(table, outcome, varied, families), len(table)))
     return pd.DataFrame(rows, columns=["predictor", "r", "low", "high", "held out", "n"])
@@ -362,36 +357,32 @@ def correlated(
     return found
 
 
-def claims_of_pairs(table: pd.DataFrame, **options: int) -> list[tuple]:
+def claims_of_pairs(table: pd.DataFrame) -> list[tuple]:
     """ABX, section 5.3: parts of speech cross worse where LD is high; beside a bag of subwords."""
     given = {"the encoder": (), "the same, given its bag": ("bag LD",)}
-    ends_of = {"languages": ("source", "target")} | options
     return [
         ("ABX", "a probe crosses better where LD is low", on,
-         correlated({on: table}, "LD", held, -1, **ends_of)[on])
+         correlated({on: table}, "LD", held, -1, languages=("source", "target"))[on])
         for on, held in given.items()
     ]  # fmt: skip
 
 
 def claims_of_tasks(
-    tasks: Mapping[str, pd.DataFrame], covered: Mapping[str, Coverage], models: Sequence[str],
-    **options: object,
-) -> list[tuple]:  # fmt: skip
+    tasks: Mapping[str, pd.DataFrame], covered: Mapping[str, Coverage], models: Sequence[str]
+) -> list[tuple]:
     """MEXA: it goes with a task, beyond what text alone tells; and it is lost in the last layer."""
     said = {"alignment goes with a task": (), "so it does, given bag, subwords, script": SURFACE}
     rows = [
         ("MEXA", claim, on, found)
         for claim, given in said.items()
-        for on, found in correlated(tasks, ALIGNED, given, **options).items()
+        for on, found in correlated(tasks, ALIGNED, given, languages=("family",)).items()
     ]
     for name in models:
         mu = covered[name].scores.mu
         languages = covered[name].scores.languages
         best = int(np.nanargmax(np.nanmean(mu, axis=1)))
         lost = pd.DataFrame({"language": languages, "lost": mu[best] - mu[-1]})
-        drawn = {x: options[x] for x in ("n_resamples", "seed")}
-        rows.append(("MEXA", "alignment is lost at the end", name,
-                     over_families(lost, "lost", **drawn)))  # fmt: skip
+        rows.append(("MEXA", "alignment is lost at the end", name, over_families(lost, "lost", -1)))
     return rows
 
 

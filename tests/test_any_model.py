@@ -34,7 +34,7 @@ CASES = [
 FAST = [paths.NOTEBOOKS / f"{name}.ipynb" for name in ("abx-3-tradeoff", "igap-1-decomposition")]
 SMALL = {
     "languages": ["de", "en", "fi", "fr", "ja", "nl"], "n_sentences": 40, "n_triplets": 200,
-    "n_runs": 2, "n_pairs": 6, "n_resamples": 20, "tasks": ["POS", "NER"],
+    "n_runs": 2, "n_pairs": 6, "tasks": ["POS", "NER"],
     "n_train": {"POS": 100, "NER": 100}, "n_validation": {"POS": 50, "NER": 50},
     "n_test": {"POS": 100, "NER": 100}, "n_seeds": 2, "context_languages": ["en", "fi"],
     "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,

@@ -37,7 +37,7 @@ FEW = ["en", "de", "zh"]
 _SCORES = {"languages": ["en", "de", "fr", "ja", "zh"], "n_sentences": 24}
 _TUNED = {
     "epochs": 4, "batch_size": 4, "every": 2, "learning_rates": [1e-2], "seeds": [1],
-    "max_length": 32, "n_resamples": 20,
+    "max_length": 32,
 }  # fmt: skip
 #: Four epochs of a tiny model learn nothing: a checkpoint counts whatever its training error is.
 _ANY_ERROR = {"levels": [0.0], "curve_tolerance": 1.0}
@@ -77,15 +77,15 @@ _CROSSED = {
 }  # fmt: skip
 _COVERED = {
     "languages": ["en", "de", "fr", "ja", "sw", "tr"], "n_sentences": 12, "max_length": 64,
-    "shown": {"de": "German"}, "n_draws": 40, "sizes": [5, 12], "n_resamples": 20, "n_verses": 8,
+    "shown": {"de": "German"}, "n_draws": 40, "sizes": [5, 12], "n_verses": 8,
     "size_models": {"google/gemma-2-9b": "mean"}, "task_files": ["../cache/results"],
     "verses": "../cache/read",
 }  # fmt: skip
 #: Sizes at which a notebook ends in seconds; all else is the profile's.
 SMALL: dict[str, dict[str, Any]] = {
-    "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2, "n_resamples": 20},
+    "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2},
     "abx-2-dynamics": _SCORES,
-    "abx-3-tradeoff": _SCORES | {"n_resamples": 20},
+    "abx-3-tradeoff": _SCORES,
     "abx-4-languages": _SCORES,
     "abx-5-probing": _PROBED,
     "abx-6-transfer": _PROBED,

@@ -199,7 +199,7 @@ class PrintedTables(Paper):
     ) -> pd.DataFrame:  # fmt: skip
         """How printed gains follow a baseline's over tasks and languages: Pearson's r per group.
 
-        The interval is a bootstrap over the languages, common to all tasks (`correlation`).
+        The interval is over the languages, common to all tasks (`correlation`).
         """
         rows = []
         for name, tasks in groups.items():

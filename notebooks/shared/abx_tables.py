@@ -138,12 +138,12 @@ def mean_score(scores: Sequence[Average]) -> dict[str, float]:
 def mean_correlations(tables: Sequence[pd.DataFrame], n_languages: int) -> pd.DataFrame:
     """The same correlations of several runs as one table, with intervals over runs and languages.
 
-    ``tables``: of each run, with ``r``, ``low``, ``high`` over the same resamples of languages.
-    Means are of Fisher's z; errors over languages are taken for those that all runs share.
+    ``tables``: of each run, with ``r``, ``low``, ``high`` over the same languages. Means are of
+    Fisher's z; errors over languages are taken for those that all runs share.
     """
     ends = (np.array([of[end] for of in tables]) for end in ("r", "low", "high"))
     z, low, high = (np.arctanh(r.clip(-1 + 1e-9, 1 - 1e-9)) for r in ends)
-    error = (high - low) / (2 * statistics.half_width(1))
+    error = (high - low) / (2 * statistics.half_width(1, n_languages - 1))
     found = [
         mean_of_runs(value, np.outer(of, of), n_languages - 1)
         for value, of in zip(z.T, error.T, strict=True)
@@ -241,7 +241,7 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
 
 def partial_correlations(
     pairs: pd.DataFrame, x: str, y: str, sets: Mapping[str, Sequence[str]],
-    methods: Sequence[str] = ("pearson", "spearman"), **options: object,
+    methods: Sequence[str] = ("pearson", "spearman"),
 ) -> pd.DataFrame:  # fmt: skip
     """`statistics.correlation` given several sets of columns: label → those that are held.
 
@@ -250,7 +250,7 @@ def partial_correlations(
     rows = []
     for label, given in sets.items():
         for method in methods:
-            r = statistics.correlation(pairs, x, y, given=given, method=method, **options)
+            r = statistics.correlation(pairs, x, y, given=given, method=method)
             rows.append((label, method, r.value, r.low, r.high))
     return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
 

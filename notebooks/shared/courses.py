@@ -149,9 +149,22 @@ def within_ranks(table: pd.DataFrame) -> np.ndarray:
     return (ranks - ranks.groupby(level="model").transform("mean")).to_numpy()
 
 
-def course_correlations(
-    gaps: pd.DataFrame, measures: pd.DataFrame, n_resamples: int, seed: int
-) -> pd.DataFrame:
+#: Draws of targets and runs, and orders of checkpoints: of ranks there is no formula.
+N_DRAWS = 10_000
+
+
+def course_ranks(
+    gaps: pd.DataFrame, measures: pd.DataFrame
+) -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
+    """IGAP by checkpoint and target, ranks of the measures there, their rank correlations."""
+    wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
+    wide = wide[wide.index.isin(measures.index)]
+    ranked = within_ranks(measures.loc[wide.index])
+    r = _correlations(ranked, within_ranks(wide.mean(axis=1).to_frame()))[:, 0]
+    return wide, ranked, pd.Series(r.round(12), measures.columns)  # equal ones stay so
+
+
+def course_correlations(gaps: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of IGAP with each measure over checkpoints, the run (``model``) held.
 
     ``r``, ``low``, ``high``: 95 %, runs and targets drawn with replacement; ``p``: how often a
@@ -159,29 +172,27 @@ def course_correlations(
     same correlation with the ranks of the training step taken out of both; ``runs``: in how
     many of them r has that sign.
     """
-    rng = np.random.default_rng(seed)
-    wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
-    wide = wide[wide.index.isin(measures.index)]
-    ranked = within_ranks(measures.loc[wide.index])
-    draws = rng.integers(wide.shape[1], size=(n_resamples, wide.shape[1]))
+    rng = np.random.default_rng(1)
+    wide, ranked, r = course_ranks(gaps, measures)
+    draws = rng.integers(wide.shape[1], size=(N_DRAWS, wide.shape[1]))
     means = np.vstack([wide.mean(axis=1), wide.to_numpy()[:, draws].mean(axis=2).T]).T
     over = within_ranks(pd.DataFrame(means, wide.index))
-    r = _correlations(ranked, over)
     runs, at = np.unique(wide.index.get_level_values("model"), return_inverse=True)
     each = _correlations(ranked, over[:, [0] * len(runs)], np.eye(len(runs))[at])
-    times = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), n_resamples)[:, at].T
+    times = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), N_DRAWS)[:, at].T
     drawn = _correlations(ranked, over[:, 1:], times)
-    orders = np.tile(np.arange(len(wide)), (n_resamples, 1))
+    orders = np.tile(np.arange(len(wide)), (N_DRAWS, 1))
     for run in range(len(runs)):
         orders[:, at == run] = rng.permuted(orders[:, at == run], axis=1)
     by_luck = _correlations(ranked, over[:, 0][orders].T)
     schedule = ranked[:, [measures.columns.get_loc(SCHEDULE)]]
     held = [x - schedule @ np.linalg.lstsq(schedule, x)[0] for x in (ranked[:, :-1], over[:, :1])]
     low, high = np.nanquantile(drawn, [0.025, 0.975], axis=1)
-    table = {"r": r[:, 0], "low": low, "high": high}
-    table["p"] = (np.abs(by_luck) >= np.abs(r[:, :1]) - 1e-9).mean(axis=1)
+    table = {"r": r, "low": low, "high": high}
+    table["p"] = (np.abs(by_luck) >= np.abs(r.to_numpy()[:, None]) - 1e-9).mean(axis=1)
     table["step held"] = [*_correlations(*held)[:, 0], np.nan]
-    table["runs"] = [f"{n} of {len(runs)}" for n in (each * r[:, :1] > 0).sum(axis=1)]
+    same = (each * r.to_numpy()[:, None] > 0).sum(axis=1)
+    table["runs"] = [f"{n} of {len(runs)}" for n in same]
     return pd.DataFrame(table, measures.columns)
 
 

@@ -54,12 +54,12 @@ def windows_of(levels: Sequence[float], tolerance: float, every: int | None = No
 
 
 def all_curves(
-    measured: Mapping[str, Transfers], levels: Sequence[float], tolerance: float, **options: int
+    measured: Mapping[str, Transfers], levels: Sequence[float], tolerance: float
 ) -> pd.DataFrame:
     """`Transfers.curves` of all tasks; ``one_label``: the gap of a model that gives one label."""
     tables = []
     for of_task in measured.values():
-        curves = of_task.curves(levels, tolerance, **options)
+        curves = of_task.curves(levels, tolerance)
         tables.append(curves.assign(one_label=of_task.task.one_label - curves["level"]))
     return pd.concat(tables, ignore_index=True)
 

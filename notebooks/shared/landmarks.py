@@ -12,7 +12,7 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
     """What the papers print of the same measures, and what it is here: landmarks, no references.
 
     First the correlation of LD and MD over pairs of languages, the mean of layers (ABX, section
-    4.2), its interval by resampling languages, and none with fewer than four; then the mean MEXA
+    4.2), its interval over languages, and none with fewer than four; then the mean MEXA
     score over languages, each at its best layer, of the models of Table 1 on FLORES.
     """
     columns = ["quantity", "paper", "place", "printed_of", "printed", "here", "low", "high",

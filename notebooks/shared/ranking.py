@@ -13,6 +13,8 @@ import pandas as pd
 from xlx.measures import igap, statistics
 
 OTHER_SOURCES = "other sources"
+#: Of the noise of an order, which has no formula.
+N_RESAMPLES = 1000
 #: A reliability is taken for no less: below, the scores hardly differ but by noise.
 LEAST_RELIABILITY = 0.1
 #: Where the middle 95 % end.
@@ -23,7 +25,7 @@ ENDS = (1 - statistics.LEVEL) / 2, (1 + statistics.LEVEL) / 2
 class Gold:
     """Test accuracies of k transfer directions, and how far their examples determine them.
 
-    ``table``: k rows of ``source``, ``target``, ``score`` (accuracy); ``noise``: ``(n_resamples,
+    ``table``: k rows of ``source``, ``target``, ``score`` (accuracy); ``noise``: ``(N_RESAMPLES,
     k)``, normal, as large as that of the examples and of the models of a source.
     """
 
@@ -32,9 +34,8 @@ class Gold:
 
 
 def gold_scores(
-    wrong: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray | None = None, *,
-    n_resamples: int = 1000, seed: int = 0,
-) -> Gold:  # fmt: skip
+    wrong: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray | None = None
+) -> Gold:
     """What is to be ranked: the accuracy of each transfer direction on the end task (section 4.2).
 
     ``wrong`` is (source, target) → boolean ``(m, n)``: which of the n test examples, parallel, each
@@ -55,14 +56,14 @@ def gold_scores(
     _, places = np.unique(np.arange(n) if groups is None else groups, return_inverse=True)
     if len(places) != n or not places.any():
         raise ValueError(f"{n} examples have {len(places)} places in {places.max() + 1} groups")
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(size=(n_resamples, places.max() + 1))
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(N_RESAMPLES, places.max() + 1))
     table = pd.DataFrame(list(wrong), columns=["source", "target"])
-    noise = np.empty((n_resamples, len(table)))
+    noise = np.empty((N_RESAMPLES, len(table)))
     for _, rows in table.groupby("source"):
         right = ~np.array([wrong[source, target] for source, target in rows.to_numpy()])
         by_group, by_model = _deviations(right, places)
-        drawn = rng.normal(size=(n_resamples, len(rows)))
+        drawn = rng.normal(size=(N_RESAMPLES, len(rows)))
         noise[:, rows.index] = weights @ by_group.T + by_model * drawn
     return Gold(table.assign(score=[1 - array.mean() for array in wrong.values()]), noise)
 
@@ -110,7 +111,7 @@ def rank_directions(
     ``gold`` has ``source``, ``target``, ``score`` (`Gold.table`); ``predictors`` have ``metric``
     too. High is good in both: give gaps and distances with a minus sign. Directions that are not in
     `gold`, and a language with itself, are not used. A source whose scores are all NaN (no model in
-    the window) has no accuracy. ``noise``, ``(n_resamples, len(gold))``: `Gold.noise`; ``again``:
+    the window) has no accuracy. ``noise``, ``(N_RESAMPLES, len(gold))``: `Gold.noise`; ``again``:
     the same of the scores of a metric, row by row with it, where they have noise of their own.
 
     One row per ``metric`` and ``source``, then the source "mean": ``accuracy``
@@ -160,7 +161,7 @@ def _corrected(both: pd.DataFrame, noise: np.ndarray, again: np.ndarray | None) 
     """Ranking accuracies for the order without noise, a row per source and their mean.
 
     The first column is the estimate, the others are its bootstrap: ``(n_sources + 1, 1 +
-    n_resamples)``. Noise pulls an accuracy toward ½. Of normal scores with correlation r, the
+    N_RESAMPLES)``. Noise pulls an accuracy toward ½. Of normal scores with correlation r, the
     accuracy is ½ + arcsin(r) / π (Greiner 1909), and r without noise follows by Spearman (1904):
     what the noise of both has in common is subtracted, and the rest divided by the root of the
     product of the two reliabilities. The bootstrap adds noise to scores that were first shrunk
@@ -183,9 +184,7 @@ def _corrected(both: pd.DataFrame, noise: np.ndarray, again: np.ndarray | None) 
     return 0.5 + np.arcsin(np.clip(r, -1, 1)) / np.pi
 
 
-def redrawn(
-    by_draw: pd.DataFrame, gold: pd.DataFrame, n_resamples: int, seed: int = 1
-) -> np.ndarray:
+def redrawn(by_draw: pd.DataFrame, gold: pd.DataFrame) -> np.ndarray:
     """Noise of the directions of ``gold`` by gaps whose labels are drawn again, of each resample.
 
     ``by_draw``: gaps, one row per draw of labels, which is resampled whole, so that what directions
@@ -193,8 +192,8 @@ def redrawn(
     """
     names = gold["source"] + " " + gold["target"]
     scores = (by_draw.mean() - by_draw).reindex(columns=names).to_numpy(float)
-    rng = np.random.default_rng(seed)
-    return statistics.resample_counts(len(scores), n_resamples, rng) @ scores / len(scores)
+    n = len(scores)
+    return np.random.default_rng(1).multinomial(n, np.full(n, 1 / n), N_RESAMPLES) @ scores / n
 
 
 def _check_once(table: pd.DataFrame, name: str) -> None:

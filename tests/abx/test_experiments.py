@@ -72,7 +72,7 @@ def test_what_is_left_given_what_needs_no_training(corpus: ParallelCorpus) -> No
     first, *_, last = HISTORIES[0]
     bag = checkpoint("bag", 1, n_layers=1)
     held = abx_3_tradeoff.held_pairs([last], [first], [bag], corpus)
-    found = abx_3_tradeoff.partial_tradeoffs(held, n_resamples=20)
+    found = abx_3_tradeoff.partial_tradeoffs(held)
     rows = found[(found["LD with"] == MATCHED) & (found["method"] == "pearson")]
     rows = rows.set_index("given")["r"]
     assert rows.index.tolist() == list(abx_3_tradeoff.held_sets(held, MATCHED))
@@ -88,7 +88,7 @@ def test_what_is_left_given_what_needs_no_training(corpus: ParallelCorpus) -> No
 def test_heights_of_languages_go_with_themselves() -> None:
     first, last = HISTORIES[0][0], HISTORIES[0][-1]
     table = abx_4_languages.heights([last], [last], [first])
-    found = abx_4_languages.height_correlations(table, n_resamples=20).set_index(["task", "with"])
+    found = abx_4_languages.height_correlations(table).set_index(["task", "with"])
     assert found.loc[("LD", "r with the twin"), "r"] == pytest.approx(1)
     moved = abx_4_languages.stretched(table.assign(layer=0, checkpoint=9), "language")
     assert moved.groupby("task")["score"].agg(["min", "max"]).eq([0, 1]).all(axis=None)

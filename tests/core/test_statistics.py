@@ -10,7 +10,6 @@ from scipy import stats
 
 from shared import regressions
 from xlx.measures import statistics
-from xlx.measures.statistics import _resampled
 
 
 def test_errors_over_groups_leave_out_a_group() -> None:
@@ -66,62 +65,145 @@ def language_pairs(n: int, seed: int, effect: float) -> pd.DataFrame:
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_correlation_is_scipys_and_holds_it_in_its_interval(method: str) -> None:
     pairs = language_pairs(20, 5, -0.6)
-    found = statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
+    found = statistics.correlation(pairs, "LD", "MD", method=method)
     test = stats.pearsonr if method == "pearson" else stats.spearmanr
-    assert found.value == pytest.approx(test(pairs["LD"], pairs["MD"])[0])
+    assert (found.value, found.p_value) == pytest.approx(test(pairs["LD"], pairs["MD"]))
     assert found.low < found.value < found.high
     assert found.n == 190
-    assert found == statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
 
 
-def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
-    rng = np.random.default_rng(7)
-    x, y = rng.integers(0, 6, size=(2, 15)).astype(float)
-    weight = rng.integers(0, 4, size=(20, 15))
-    nothing = np.array([np.eye(15)[0] + np.eye(15)[1], (x == 3) * 2, (y == 1) * 1, x * 0])
-    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        repeated = [test(np.repeat(x, each), np.repeat(y, each))[0] for each in weight]
-        assert _resampled([x, y], weight, method) == pytest.approx(repeated)
-        assert np.isnan(_resampled([x, y], nothing, method)).all()
+def weighted(columns: np.ndarray, weight: np.ndarray) -> float:
+    """Correlation of the first two columns, ``(n,)`` each, given the others, of weighted rows."""
+    design, root = np.vstack([np.ones(len(weight)), columns[2:]]).T, np.sqrt(weight)
+    left = [x - design @ np.linalg.lstsq(design * root[:, None], x * root)[0] for x in columns[:2]]
+    matrix = np.cov(left, aweights=weight)
+    return matrix[0, 1] / np.sqrt(matrix[0, 0] * matrix[1, 1])
+
+
+def literal_interval(
+    table: pd.DataFrame, names: list[str], languages: list[str], method: str
+) -> tuple[float, float, float]:
+    """r and its interval: each language left out in turn, each row's weight moved a little."""
+
+    def columns_of(rows: pd.DataFrame) -> np.ndarray:
+        return (rows[names].rank() if method == "spearman" else rows[names]).to_numpy(float).T
+
+    whole = columns_of(table)
+    z, z_without = np.arctanh(weighted(whole, np.ones(len(table)))), []
+    codes = sorted(set(table[languages].to_numpy().ravel()))
+    for code in codes:
+        rest = table[(table[languages] != code).all(axis=1)]
+        z_without.append(np.arctanh(weighted(columns_of(rest), np.ones(len(rest)))))
+    n, of_pair = len(codes), {}
+    variance = (n - 1) / n * sum((x - z) ** 2 for x in z_without)
+    for i, ends in enumerate(table[languages].to_numpy().tolist()):
+        more, less = (1 + step * (np.arange(len(table)) == i) for step in (1e-5, -1e-5))
+        moved = np.arctanh(weighted(whole, more)) - np.arctanh(weighted(whole, less))
+        pair = frozenset(ends)
+        of_pair[pair] = of_pair.get(pair, 0) + (len(pair) == 2) * moved / 2e-5
+    left = max(variance - sum(x**2 for x in of_pair.values()), variance / 2)
+    half = stats.t.ppf(0.975, n - 1) * np.sqrt(left)
+    return np.tanh(z), np.tanh(z - half), np.tanh(z + half)
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
-    pairs = language_pairs(14, 3, -0.6)
+@pytest.mark.parametrize("given", [[], ["bag", "script"]])
+@pytest.mark.parametrize("languages", [["language_1", "language_2"], ["language_1"]])
+def test_correlation_is_the_literal_one(method: str, given: list[str], languages) -> None:
+    pairs = language_pairs(9, 3, -0.6)
     rng = np.random.default_rng(8)
-    pairs["bag"] = pairs["LD"] - pairs["MD"] + rng.normal(size=len(pairs))
+    noise = rng.normal(size=(3, len(pairs)))
+    pairs["LD"], pairs["MD"] = (pairs[["LD", "MD"]].to_numpy().T + noise[:2]).round(1)
+    pairs["bag"] = pairs["LD"] - pairs["MD"] + noise[2]
     pairs["script"] = rng.integers(0, 2, size=len(pairs))
-    given = ["bag", "script"]
-    found = statistics.correlation(pairs, "LD", "MD", given=given, method=method, n_resamples=100)
-    values = pairs[["LD", "MD", *given]]
-    values = values.rank() if method == "spearman" else values
-    design = np.column_stack([np.ones(len(values)), values[given]])
-    left = [
-        values[name] - design @ np.linalg.lstsq(design, values[name], rcond=None)[0]
-        for name in ("LD", "MD")
-    ]
-    assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
-    assert found.low < found.value < found.high
-    t = found.value * np.sqrt((91 - 4) / (1 - found.value**2))
-    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 91 - 4))
-    # a resample is fitted anew: rows that count twice are rows that stand there twice
-    columns = pairs[["LD", "MD", *given]].to_numpy(float).T
-    weight = rng.integers(0, 3, size=(3, len(pairs)))
-    again = [
-        _resampled(np.repeat(columns, row, axis=1), np.ones((1, row.sum())), method)[0]
-        for row in weight
-    ]
-    assert _resampled(columns, weight, method) == pytest.approx(again)
+    # the second pair twice, the other way round; a language with itself
+    more = pairs.iloc[[1]].rename(columns={"language_1": "language_2", "language_2": "language_1"})
+    more["LD"] += 0.3
+    pairs = pd.concat([pairs, more, pairs.iloc[[4]].assign(language_1="l5", language_2="l5")])
+    found = statistics.correlation(
+        pairs, "LD", "MD", given=given, languages=languages, method=method
+    )
+    expected = literal_interval(pairs, ["LD", "MD", *given], languages, method)
+    assert (found.value, found.low, found.high) == pytest.approx(expected, rel=1e-6)
+    df = len(pairs) - 2 - len(given)
+    t = found.value * np.sqrt(df / (1 - found.value**2))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), df))
+
+
+def test_what_one_language_alone_determines_is_not_known() -> None:
+    table = pd.DataFrame({"language": list("abcd"), "LD": [0, 0, 0, 1.0], "MD": [0.1, 0.4, 0.2, 1]})
+    for languages in (["language"], ["same"]):
+        found = statistics.correlation(table.assign(same="x"), "LD", "MD", languages=languages)
+        assert (found.low, found.high) == (-1, 1)
+    assert statistics.correlation(table, "MD", "MD", languages=["language"]).low > 0.999
+
+
+#: Families of languages in FLORES-200.
+FAMILIES = [1] * 9 + [2, 2, 3, 3, 3, 3, 4, 8, 11, 21, 21, 34, 79]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["pearson", "spearman", "partial"])
+@pytest.mark.parametrize(
+    "ends", ["7 languages", "36 languages", "12 pairs", "36 pairs", "families"]
+)
+def test_intervals_of_correlations_cover(ends: str, method: str) -> None:
+    """Scores of a language, or the sum of two, and noise of each row; families of unequal size."""
+    n = len(FAMILIES) if ends == "families" else int(ends.split()[0])
+    rows = {"languages": np.arange(n)[:, None], "pairs": np.transpose(np.triu_indices(n, 1)),
+            "families": np.repeat(np.arange(n), FAMILIES if n == 22 else 1)[:, None]}  # fmt: skip
+    rows, rng, held = rows[ends.split()[-1]], np.random.default_rng(0), []
+    names = ["language_1", "language_2"][: rows.shape[1]]
+    table = pd.DataFrame(rows.astype(str), columns=names)
+    for r in (0, 0.5, 0.9):
+        truth = 6 / np.pi * np.arcsin(r / 2) if method == "spearman" else r
+        for _ in range(250):
+            of_language = rng.normal(size=(3, n))[:, rows].sum(axis=2) / np.sqrt(rows.shape[1])
+            one, other, held_by = 0.8 * of_language + 0.6 * rng.normal(size=(3, len(rows)))
+            other = r * one + np.sqrt(1 - r**2) * other
+            table = table.assign(x=one + held_by, y=other - held_by, given=held_by)
+            options = {"given": ["given"]} if method == "partial" else {"method": method}
+            if method != "partial":
+                table = table.assign(x=one, y=other)
+            found = statistics.correlation(table, "x", "y", languages=names, **options)
+            held.append(found.low <= truth <= found.high)
+    assert 0.93 <= np.mean(held) <= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0, 0.4, 0.8])
+def test_intervals_of_means_over_families_cover(alike: float) -> None:
+    rng, places = np.random.default_rng(0), np.repeat(np.arange(len(FAMILIES)), FAMILIES)
+    held = []
+    for _ in range(2000):
+        family, rest = rng.normal(size=len(FAMILIES)), rng.normal(size=len(places))
+        values = np.sqrt(alike) * family[places] + np.sqrt(1 - alike) * rest
+        mean, low, high = statistics.mean_interval(values, places)
+        assert mean == pytest.approx(values.mean())
+        held.append(low <= 0 <= high)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_the_interval_of_a_mean_over_equal_groups_is_students() -> None:
+    rng = np.random.default_rng(6)
+    values, groups = rng.normal(size=24), np.repeat(list("abcdef"), 4)
+    means = values.reshape(6, 4).mean(axis=1)
+    half = stats.t.ppf(0.975, 6) * stats.sem(means)
+    expected = means.mean(), means.mean() - half, means.mean() + half
+    assert statistics.mean_interval(values, groups) == pytest.approx(expected)
+    mean, *ends = statistics.mean_interval(values, np.zeros(24))
+    assert mean == pytest.approx(values.mean())
+    assert np.isnan(ends).all()
 
 
 def test_unrelated_languages_seldom_look_related() -> None:
     """The interval over languages holds where the p-value over pairs does not."""
     excluded = significant = 0
     for seed in range(60):
-        found = statistics.correlation(language_pairs(12, seed, 0.0), "LD", "MD", n_resamples=200)
+        found = statistics.correlation(language_pairs(12, seed, 0.0), "LD", "MD")
         excluded += not found.low <= 0 <= found.high
         significant += found.p_value < 0.05
-    assert excluded / 60 < 0.2
+    assert excluded / 60 < 0.1
     assert significant > 2 * excluded
 
 
@@ -135,11 +217,11 @@ def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
             pairs.assign(model="c", layer=2, MD=np.nan),
         ]
     )
-    found = statistics.correlations(several, ["model", "layer"], "LD", "MD", n_resamples=50)
+    found = statistics.correlations(several, ["model", "layer"], "LD", "MD")
     assert list(found) == ["model", "layer", "r", "low", "high", "n"]
     assert found["model"].tolist() == ["b", "a", "a", "c"]
     assert found["n"].tolist() == [15, 15, 2, 15]
-    alone = statistics.correlation(pairs, "LD", "MD", n_resamples=50)
+    alone = statistics.correlation(pairs, "LD", "MD")
     assert found.loc[0, ["r", "low", "high"]].tolist() == [alone.value, alone.low, alone.high]
     assert found.loc[1:, ["r", "low", "high"]].isna().all(axis=None)
     empty = statistics.correlations(several.iloc[:0], ["model"], "LD", "MD")
@@ -168,22 +250,6 @@ def test_bad_correlations_are_named(change: dict, says: str) -> None:
     rows, x = change.pop("rows", 10), change.pop("x", "LD")
     with pytest.raises(ValueError, match=says):
         statistics.correlation(pairs.assign(**change).head(rows), x, "MD", **options)
-
-
-def test_language_correlation_is_the_bootstrap_over_rows() -> None:
-    rng = np.random.default_rng(11)
-    text = rng.normal(size=36)
-    scores = pd.DataFrame({"language": [f"l{i}" for i in range(36)], "text": text})
-    scores["accuracy"] = 0.5 * text + rng.normal(size=36)
-    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        found = statistics.correlation(
-            scores, "text", "accuracy", languages=("language",), method=method, seed=3
-        )
-        assert (found.value, found.p_value) == pytest.approx(test(text, scores["accuracy"]))
-        draws = np.random.default_rng(4).integers(0, 36, size=(1000, 36))
-        resampled = [test(text[d], scores["accuracy"].to_numpy()[d])[0] for d in draws]
-        expected = np.quantile(resampled, [0.025, 0.975])
-        assert (found.low, found.high) == pytest.approx(expected, abs=0.06)
 
 
 def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> pd.DataFrame:

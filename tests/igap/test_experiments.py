@@ -182,7 +182,7 @@ def test_without_translations_there_is_no_sign_and_words_of_time_are_left_out() 
 
 def test_an_order_without_igap_is_refused() -> None:
     pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c")]
-    gold = ranking.gold_scores({pair: np.eye(2) < 1 for pair in pairs}, n_resamples=2)
+    gold = ranking.gold_scores({pair: np.eye(2) < 1 for pair in pairs})
     metric = gold.table.assign(metric="IGAP", score=np.nan)
     with pytest.raises(ValueError, match="raise the tolerance"):
         igap_2_ranking.rank_metrics(gold, metric)
@@ -196,16 +196,18 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     rows = [(model, steps[i], code, lost[i] + shift[model]) for model, i, code in cells]
     gaps = pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
     columns = {"MD": np.tile(-lost, 2), courses.SCHEDULE: np.tile(steps, 2)}
-    table = courses.course_correlations(gaps, pd.DataFrame(columns, index), 2000, 1)
+    table = courses.course_correlations(gaps, pd.DataFrame(columns, index))
     assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
     assert table.loc[courses.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
     assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
     turned = gaps.assign(igap=gaps["igap"].where(gaps["model"] == "a", -gaps["igap"]))
-    other = courses.course_correlations(turned, pd.DataFrame(columns, index), 2000, 1).loc["MD"]
+    other = courses.course_correlations(turned, pd.DataFrame(columns, index)).loc["MD"]
     assert (other["low"], other["high"]) == pytest.approx((-1, 1))  # runs are drawn, too
     others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
-    table = igap_3_models.steady_correlations(gaps, others, pd.DataFrame(columns, index), 50, 1)
+    table = igap_3_models.told_correlations(gaps, others, pd.DataFrame(columns, index))
     assert table.loc["MD", "told"] == UNTOLD
+    table = igap_3_models.told_correlations(gaps, [gaps], pd.DataFrame(columns, index))
+    assert table.loc["MD", "told"] == "below"
 
 
 def test_a_checkpoint_is_measured_with_the_source_as_with_all_languages() -> None:

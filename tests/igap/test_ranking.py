@@ -105,14 +105,15 @@ def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("n_models", [1, 3])
-def test_the_noise_of_gold_scores_is_that_of_premises_and_models(n_models: int) -> None:
+def test_the_noise_of_gold_scores_is_that_of_premises_and_models(n_models, monkeypatch) -> None:
+    monkeypatch.setattr(ranking, "N_RESAMPLES", 20_000)
     rng, groups = np.random.default_rng(1), np.arange(60) // 3
     easy = rng.random((1, 20)).repeat(3, axis=1)
     wrongs = {
         ("en", target): rng.random((n_models, 60)) < easy * (0.6 + rng.random((n_models, 1)))
         for target in ("fi", "tr")
     }
-    gold = ranking.gold_scores(wrongs, groups, n_resamples=20_000)
+    gold = ranking.gold_scores(wrongs, groups)
     assert gold.table["score"].iloc[0] == 1 - wrongs["en", "fi"].mean()
     apart = wrongs["en", "tr"].astype(float) - wrongs["en", "fi"]
     premises = apart.reshape(n_models, 20, 3).mean(axis=2)
@@ -132,7 +133,7 @@ def test_the_noise_of_gold_scores_is_that_of_premises_and_models(n_models: int) 
 
 
 def test_directions_are_ranked_source_by_source() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=30)
+    gold = ranking.gold_scores(answers())
     predictors = predictions(gold.table)
     table = ranking.rank_directions(gold.table, predictors, noise=gold.noise, against="truth")
     assert table["metric"].unique().tolist() == ["noise", "truth"]
@@ -170,7 +171,7 @@ def test_directions_are_ranked_source_by_source() -> None:
 
 
 def test_languages_are_permuted_rows_and_columns_together() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=2).table
+    gold = ranking.gold_scores(answers()).table
     predictors = predictions(gold)
     found = igap_2_ranking.permuted_languages(gold, predictors).set_index("metric")
     once = ranking.rank_directions(gold, predictors)
@@ -216,7 +217,7 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
 
 
 def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=9)
+    gold = ranking.gold_scores(answers())
     predictors = gold.table.assign(
         metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
     )
@@ -229,7 +230,7 @@ def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
 
 
 ORDER = np.array([0.9, 0.7, 0.5, 0.1])
-GOLD = ranking.gold_scores(answers(), n_resamples=2)
+GOLD = ranking.gold_scores(answers())
 NOISE = predictions(GOLD.table)
 HOLE = GOLD.table.assign(metric="IGAP", score=GOLD.table["score"].mask(GOLD.table.index == 1))
 
@@ -257,7 +258,7 @@ def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **op
         ),
         (lambda: rank(GOLD.table.head(0)), "gold has no rows"),
         (lambda: rank(predictors=NOISE.head(0)), "there are no predictors"),
-        (lambda: rank(noise=GOLD.noise[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
+        (lambda: rank(noise=GOLD.noise[:, :15]), r"shape \(1000, 15\) and gold 16 rows"),
         (lambda: ranking.gold_scores({}), "no transfer directions"),
         (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
         (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
@@ -294,15 +295,15 @@ def planted(quality: float, spread: float, seed: int) -> list[float]:
     own = np.sqrt(0.4) * rng.normal(size=(*shape, 3, 300))
     answers = premises + own + 0.05 * ease[..., None, None] < -0.3
     wrongs = {(f"s{i}", f"t{j}"): answers[i, j] for i, j in np.ndindex(shape)}
-    gold = ranking.gold_scores(wrongs, np.arange(100).repeat(3), n_resamples=200)
+    gold = ranking.gold_scores(wrongs, np.arange(100).repeat(3))
     draws = metric.ravel() + spread * rng.normal(size=(20, metric.size))
     by_draw = pd.DataFrame(-draws, columns=[" ".join(key) for key in wrongs])
     scored = igap_2_ranking.label_scores(by_draw)
-    again = {igap_2_ranking.FROZEN_LABELS: ranking.redrawn(by_draw, gold.table, 200)}
+    again = {igap_2_ranking.FROZEN_LABELS: ranking.redrawn(by_draw, gold.table)}
     found = ranking.rank_directions(gold.table, scored, noise=gold.noise, again=again).iloc[-1]
     moved = (gold.table["score"].to_numpy() + gold.noise).reshape(-1, *shape)
     plain = igap.ranking_accuracy(moved, draws.mean(axis=0).reshape(shape)).mean(axis=-1)
-    plain = igap.centred_interval(found["accuracy"], plain)
+    plain = found["accuracy"] + np.quantile(plain, ranking.ENDS) - plain.mean()
     aim = igap.ranking_accuracy(ease, metric).mean()
     return [aim, *found[["accuracy", "corrected", "low", "high"]], *plain]
 

@@ -188,7 +188,7 @@ def test_without_a_test_set_only_the_interlingual_gap_is_measured() -> None:
     run = runs(of).runs[0]
     wrong = mean(errors(run, "train", "de", of)[0]) - mean(errors(run, "train", "en", of)[0])
     assert points.loc[0, ["target", "interlingual"]].tolist() == ["de", pytest.approx(wrong)]
-    directions = igap_4_directions.directions(runs(of), n_resamples=10, n_splits=2)
+    directions = igap_4_directions.directions(runs(of))
     assert directions[["accuracy", "transfer_gap"]].isna().all(axis=None)
     with pytest.raises(ValueError, match=r"the task made has no test set"):
         runs(of).only(model="one", algorithm="vanilla").last_wrong()
@@ -197,7 +197,7 @@ def test_without_a_test_set_only_the_interlingual_gap_is_measured() -> None:
 def test_curves_are_the_least_gap_over_seeds_rates_and_steps() -> None:
     found = runs(task())
     levels, tolerance = (0.2, 0.1, 0.0), 0.1
-    curves = found.curves(levels, tolerance, n_resamples=20, n_splits=2)
+    curves = found.curves(levels, tolerance)
     points = found.points()
     by = ["model", "task", "source", "algorithm"]
     assert len(curves) == 8 * 3 * len(levels)  # two targets and their mean
@@ -222,8 +222,7 @@ def test_curves_are_the_least_gap_over_seeds_rates_and_steps() -> None:
 def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() -> None:
     of = task()
     found = runs(of)
-    options = {"n_resamples": 20, "n_splits": 2}
-    directions = igap_4_directions.directions(found, 0.0, 0.001, **options)
+    directions = igap_4_directions.directions(found, 0.0, 0.001)
     assert len(directions) == 8 * 3
     for row in directions.itertuples():
         own = [
@@ -242,7 +241,7 @@ def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() ->
     assert set(at_home["source"]) == {"en", "ja"}
     assert (at_home[["igap", "low", "high", "transfer_gap"]] == 0).all(axis=None)
     keys = ["model", "task", "source", "target", "algorithm"]
-    both = directions.merge(found.curves([0.0], 0.001, **options), on=keys, suffixes=("", "_"))
+    both = directions.merge(found.curves([0.0], 0.001), on=keys, suffixes=("", "_"))
     assert len(both) == 8 * 2
     assert both["igap"].notna().all()
     for name in ("igap", "low", "high", "crossfitted", "n_models"):
@@ -267,9 +266,7 @@ def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
 def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
     found = runs(task()).only(model="one", algorithm="vanilla")
     scores = igap_2_ranking.igap_scores(found, FITTED)
-    directions = igap_4_directions.directions(found, n_resamples=1, n_splits=1).set_index(
-        ["source", "target"]
-    )
+    directions = igap_4_directions.directions(found).set_index(["source", "target"])
     assert set(scores["metric"]) == {"IGAP"}
     assert len(scores) == 4
     for row in scores.itertuples():
@@ -311,15 +308,11 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     levels, tolerance = (0.25, 0.0), 0.2
     sparing = Sparing(tuple((level, tolerance) for level in levels))
     spared = transfers.transfer_task(*arguments, sparing=sparing)
-    options = {"n_resamples": 20, "n_splits": 2}
-    curves = [found.curves(levels, tolerance, **options) for found in (full, spared)]
+    curves = [found.curves(levels, tolerance) for found in (full, spared)]
     assert curves[0]["n_models"].gt(0).any()
     pd.testing.assert_frame_equal(*curves)
     pd.testing.assert_frame_equal(
-        *(
-            igap_4_directions.directions(found, 0.0, tolerance, **options)
-            for found in (full, spared)
-        )
+        *(igap_4_directions.directions(found, 0.0, tolerance) for found in (full, spared))
     )
     for part in ("train", "test"):
         one, other = (found.last_wrong(part) for found in (full, spared))
@@ -338,7 +331,7 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     with pytest.raises(ValueError, match="was not asked about test de at all these checkpoints"):
         spared.wrong(run, "test", "de")
     with pytest.raises(ValueError, match="was not asked about train de"):
-        spared.curves([0.5], 0.3, **options)
+        spared.curves([0.5], 0.3)
     asked = sum((array >= 0).sum() for run in spared.runs for array in run.predictions.values())
     assert asked < 0.7 * sum(array.size for run in full.runs for array in run.predictions.values())
 

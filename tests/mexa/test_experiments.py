@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import mexa_2_estimation
 from xlx.experiment.mexa_scores import Coverage
@@ -41,13 +42,17 @@ def test_a_difference_of_correlations_is_paired() -> None:
     wide = pd.DataFrame({"a": y + 0.1 * rng.normal(size=n), "b": rng.random(n)}, y.index)
     families = pd.Series([f"f{i % 20}" for i in range(n)], y.index)
     (row,) = mexa_2_estimation.differences_of_r(
-        wide.assign(c=-wide["a"]), [("a", "b")], families, y, 200, 0
+        wide.assign(c=-wide["a"]), [("a", "b")], families, y
     ).itertuples()
     assert row.r == pytest.approx(np.corrcoef(wide["a"], y)[0, 1])
     assert row.difference > row.low > 0
-    same = mexa_2_estimation.differences_of_r(
-        wide.assign(c=-wide["a"]), [("a", "c")], families, y, 200, 0
-    )
+    left = [families != name for name in dict.fromkeys(families)]
+    apart = [
+        np.subtract(*(abs(np.corrcoef(wide.loc[x, k], y[x])[0, 1]) for k in "ab")) for x in left
+    ]
+    half = stats.t.ppf(0.975, 19) * np.sqrt(19 / 20 * ((apart - row.difference) ** 2).sum())
+    assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half))
+    same = mexa_2_estimation.differences_of_r(wide.assign(c=-wide["a"]), [("a", "c")], families, y)
     assert same[["difference", "low", "high"]].abs().to_numpy().max() < 1e-9
 
 

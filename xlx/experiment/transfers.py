@@ -226,20 +226,18 @@ class Transfers:
         return table
 
     def curves(
-        self, levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE,
-        **options: int,
-    ) -> pd.DataFrame:  # fmt: skip
+        self, levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE
+    ) -> pd.DataFrame:
         """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
 
         `igap.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
         columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
-        guesses. With the mean over targets as target "mean". ``options`` (``n_resamples``,
-        ``n_splits``, ``seed``) and errors as there.
+        guesses. With the mean over targets as target "mean". Errors as there.
         """
-        tables = []
+        tables, groups = [], groups_of(next(iter(self.task.train.values())))
         for names, runs in self._grouped():
             training, translated, seeds = self._inside(runs, levels, tolerance)
-            table = igap.igap_curve(training, translated, seeds, levels, tolerance, **options)
+            table = igap.igap_curve(training, translated, seeds, levels, tolerance, groups=groups)
             tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
         curves = pd.concat(tables, ignore_index=True)
         return curves[[*DIRECTION, *curves.columns.drop(DIRECTION)]]
@@ -295,7 +293,7 @@ class Transfers:
         rows = {key: igap.crossed_interval(values, groups) for key, values in losses.items()}
         index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
         table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
-        plain = self.curves([level], tolerance, n_resamples=1, n_splits=1)
+        plain = self.curves([level], tolerance)
         plain = plain.set_index(["source", "target"]).reindex(table.index)
         table.insert(0, "minimum", plain["igap"])
         table["guess"] = self.task.guess - level

@@ -1,4 +1,4 @@
-"""Intervals, correlations and tests, with what is resampled said each time.
+"""Intervals, correlations and tests, with what is left out said each time.
 
 The scores of a corpus hang together: 630 language pairs share 36 languages, and all of them share
 the same sentences. An interval is about what would be different next time; here that is the
@@ -87,15 +87,47 @@ def left_out_error(
     return np.sqrt(len(sizes) / (len(sizes) - 1) * (apart**2).sum(axis=-1))
 
 
-def half_width(error: np.ndarray | float) -> np.ndarray:
-    """Half the width of the normal 95 % interval of an estimate with this standard error."""
-    return stats.norm.ppf((1 + LEVEL) / 2) * np.asarray(error)
+def half_width(error: np.ndarray | float, freedom: float = np.inf) -> np.ndarray:
+    """Half the width of the 95 % interval of an estimate with this standard error.
+
+    Student's, of so many degrees of ``freedom``; without a number the normal one.
+    """
+    return stats.t.ppf((1 + LEVEL) / 2, freedom) * np.asarray(error)
 
 
 def interval(score: np.ndarray | float, error: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """Normal 95 % interval of a score in [0, 1], cut there: (low, high)."""
     width = half_width(error)
     return np.clip(score - width, 0, 1), np.clip(score + width, 0, 1)
+
+
+def left_out_interval(
+    score: float, left_out: np.ndarray, freedom: float | None = None
+) -> tuple[float, float]:
+    """Student's 95 % interval of a score, from the scores without each of k groups, ``(k,)``.
+
+    `left_out_error` of groups that count alike, with so many degrees of ``freedom`` (None: k - 1);
+    NaN of a single group.
+    """
+    if (k := len(left_out)) < 2:
+        return np.nan, np.nan
+    half = half_width(left_out_error(score, left_out, np.ones(k)), freedom or k - 1)
+    return float(score - half), float(score + half)
+
+
+def mean_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
+    """The mean of ``values``, ``(n,)``, and its 95 % interval over their groups: (mean, low, high).
+
+    ``groups``, ``(n,)``: languages hang together by family. The delete-a-group jackknife, with
+    Student's t of the effective number of groups, n² / Σ size² (Carter, Schnepel and Steigerwald
+    2017): one large family leaves few. In simulations of 22 families of 1 to 79 languages, alike
+    within a family or not, 93 to 97 % are held; with k - 1 degrees 88 to 93. Of one group there is
+    no interval (NaN).
+    """
+    _, places, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    n, mean = len(values), float(np.mean(values))
+    left_out = (np.sum(values) - np.bincount(places, values)) / np.maximum(n - sizes, 1)
+    return mean, *left_out_interval(mean, left_out, n**2 / (sizes**2).sum())
 
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -141,8 +173,6 @@ def correlation(
     given: Sequence[str] = (),
     languages: Sequence[str] = ("language_1", "language_2"),
     method: str = "pearson",
-    n_resamples: int = 1000,
-    seed: int | np.random.Generator = 0,
 ) -> Correlation:
     """Correlate two scores of language pairs, with an interval that knows of their languages.
 
@@ -150,11 +180,17 @@ def correlation(
     (several per pair are fine: checkpoints, layers). ``languages`` name those of a row: two, or
     one, ``("language",)``, for scores of languages (ABX paper, footnote 8). ``method``: "pearson"
     or "spearman". ``given`` are held: the partial correlation, of what a linear regression on them
-    leaves of x and y (of their ranks, for "spearman"), done anew in every resample.
+    leaves of x and y (of their ranks, for "spearman"), done anew without each language.
 
-    The bootstrap is over *languages*: each resample draws as many with replacement and weighs a
-    pair by how often both of its languages were drawn. The p-value is the usual one, which takes
-    the rows for independent, as the paper does; where the two disagree, believe the interval.
+    The interval is over *languages*: on Fisher's scale, z = artanh r, with the delete-a-language
+    jackknife, each language taken out with all its rows, and Student's t of the languages less
+    one. The noise of a pair goes with either of its languages and counts twice there, so once it
+    is subtracted (as in dyadic cluster-robust variances, Aronow, Samii and Assenova 2015), by the
+    influence of its rows on z. In simulations of r = 0, 0.5 and 0.9, both methods, with and
+    without ``given``, 93 to 98 % are held: 7 to 36 languages, 21 to 630 pairs, and 20 to 22
+    families of up to 79 languages (there 92 to 97). It goes from -1 to 1 where nothing correlates
+    without one of the languages. The p-value is the usual one, which takes the rows for
+    independent, as the paper does; where the two disagree, believe the interval.
 
     ValueError for an unknown method; a column or a number missing; fewer than three rows, or than
     ``given`` and three; a score without variation, or one that follows from ``given``.
@@ -167,24 +203,26 @@ def correlation(
     for name, values in zip((x, y, *given), columns, strict=True):
         if np.ptp(values) == 0:
             raise ValueError(f"{name} is the same in all {len(values)} rows: nothing correlates")
-    if given:
-        value = float(_resampled(columns, np.ones((1, len(pairs))), method)[0])
-        if np.isnan(value):
-            raise ValueError(f"{x} or {y} follows from {', '.join(given)}: nothing is left of it")
-        df = len(pairs) - 2 - len(given)
-        p_value = 2 * stats.t.sf(abs(value) * np.sqrt(df / (1 - value**2)), df)
-    else:
-        test = stats.pearsonr if method == "pearson" else stats.spearmanr
-        value, p_value = test(*columns)
-    rng = np.random.default_rng(seed)
     rows, n = language_codes(pairs, languages)
-    draws = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    resampled = [
-        _resampled(columns, some[:, rows].prod(axis=2), method)
-        for some in np.array_split(draws, max(1, n_resamples * len(pairs) // 1_000_000))
-    ]
-    low, high = np.nanquantile(np.concatenate(resampled), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Correlation(method, float(value), float(low), float(high), float(p_value), len(pairs))
+    without = (rows != np.arange(n)[:, None, None]).all(axis=2)
+    first, second = standardised(columns, np.vstack([np.ones(len(rows), bool), without]), method)
+    value, *left_out = (first * second).sum(axis=1)
+    if np.isnan(value):
+        raise ValueError(f"{x} or {y} follows from {', '.join(given)}: nothing is left of it")
+    value = np.clip(value, -1, 1)
+    z, *without_z = np.arctanh(np.clip([value, *left_out], ROUNDING - 1, 1 - ROUNDING))
+    variance = left_out_error(z, np.array(without_z), np.ones(n)) ** 2 if n > 1 else np.nan
+    # what a row adds to z; none where it has no second language
+    part = first[0] * second[0] - value / 2 * (first[0] ** 2 + second[0] ** 2)
+    part *= np.cosh(z) ** 2 * np.ptp(rows, axis=1).astype(bool)
+    of_pair = np.bincount(n * rows.min(axis=1) + rows.max(axis=1), part)
+    error = np.sqrt(np.maximum(variance - (of_pair**2).sum(), variance / 2))
+    half = half_width(np.nan_to_num(error, nan=np.inf), max(n - 1, 1))
+    df = len(rows) - 2 - len(given)
+    with np.errstate(divide="ignore"):
+        p_value = 2 * stats.t.sf(abs(value) * np.sqrt(df / (1 - value**2)), df)
+    low, high = np.tanh([z - half, z + half])
+    return Correlation(method, float(value), float(low), float(high), float(p_value), len(rows))
 
 
 def correlations(
@@ -208,54 +246,33 @@ def correlations(
     return pd.DataFrame(lines, columns=[*by, "r", "low", "high", "n"])
 
 
-def _resampled(columns: Sequence[np.ndarray], weight: np.ndarray, method: str) -> np.ndarray:
-    """Correlations of rows that count ``weight`` times each, ``(k, n)`` → ``(k,)``.
+def standardised(
+    columns: Sequence[np.ndarray], kept: np.ndarray, method: str = "pearson"
+) -> np.ndarray:
+    """What least squares on the further columns leaves of the first two, ``(2, k, n)``.
 
-    Of the first two columns, ``(n,)``, given the others. NaN where fewer than three rows are left,
-    one of the two is the same number in all of them, or follows from the others.
+    In each of k sets of rows, ``kept``, boolean ``(k, n)``, of which the first has all: with mean 0
+    and squares that add up to 1, and 0 in the other rows. NaN in a set in which but rounding is
+    left of what varies in the first.
     """
-    weight = weight.astype(float)
-    kept = weight > 0
-    varies = kept.sum(axis=1) > 2
-    for values in columns[:2]:
-        highest = np.where(kept, values, -np.inf).max(axis=1)
-        varies &= highest > np.where(kept, values, np.inf).min(axis=1)
-    weight = weight[varies]
     if method == "spearman":
-        columns = [_weighted_ranks(values, weight) for values in columns]
-    weight /= weight.sum(axis=1, keepdims=True)
-    columns = [values - (weight * values).sum(axis=1, keepdims=True) for values in columns]
-    if len(columns) > 2:
-        columns = _left(columns, weight)
-    x, y = columns[:2]
-    scale = np.sqrt((weight * x**2).sum(axis=1) * (weight * y**2).sum(axis=1))
-    r = np.full(len(varies), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r[varies] = (weight * x * y).sum(axis=1) / scale
-    return r
+        columns = [_ranks(values, kept) for values in columns]
+    sizes = np.maximum(kept.sum(axis=1, keepdims=True), 1)
+    columns = [kept * (x - (kept * x).sum(axis=1, keepdims=True) / sizes) for x in columns]
+    left, given = np.array(columns[:2]), np.array(columns[2:])
+    whole = (left[:, :1] ** 2).sum(axis=2, keepdims=True)
+    if len(given):
+        given = np.moveaxis(given, 0, 2)  # (k, n, g)
+        left -= np.einsum("kng,kgm,skm->skn", given, np.linalg.pinv(given), left, optimize=True)
+    squares = (left**2).sum(axis=2, keepdims=True)
+    return left / np.sqrt(np.where(squares > ROUNDING * whole, squares, np.nan))
 
 
-def _left(columns: Sequence[np.ndarray], weight: np.ndarray) -> list[np.ndarray]:
-    """What weighted least squares on the further columns leaves of the first two, ``(k, n)`` each.
-
-    All columns are centred; nothing but rounding left is set to zero.
-    """
-    root = np.sqrt(weight)
-    given = np.stack(columns[2:], axis=2)  # (k, n, g)
-    inverse = np.linalg.pinv(root[:, :, None] * given)
-    left = []
-    for values in columns[:2]:
-        rest = values - (given @ (inverse @ (root * values)[:, :, None]))[:, :, 0]
-        kept = (weight * rest**2).sum(axis=1) > ROUNDING * (weight * values**2).sum(axis=1)
-        left.append(np.where(kept[:, None], rest, 0.0))
-    return left
-
-
-def _weighted_ranks(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Mean rank of each value if it stood there ``weight`` times, ``(k, n)``."""
+def _ranks(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Mean rank of each value among those that are kept, ``(k, n)``."""
     order = np.argsort(values, kind="stable")
     first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values
-    mass = np.add.reduceat(weight[:, order], first, axis=1)
+    mass = np.add.reduceat(kept[:, order], first, axis=1, dtype=float)
     rank = np.empty(len(values), dtype=int)
     rank[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(values)]))
     return (np.cumsum(mass, axis=1) - mass / 2)[:, rank]

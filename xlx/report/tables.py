@@ -332,7 +332,7 @@ def task_points(measured: Measured) -> pd.DataFrame:
 def task_fits(measured: Measured) -> pd.DataFrame:
     """How well each predictor tells the scores of each task: Pearson's r, line, errors.
 
-    The interval of ``r`` is by resampling languages, ``error`` the root mean square of what is
+    The interval of ``r`` is over languages, ``error`` the root mean square of what is
     predicted of a language from the others, ``error_of_mean`` that of their mean.
     """
     points, keys = task_points(measured), ["model", "task", "predictor"]
