@@ -19,9 +19,9 @@ import pandas as pd
 from xlx.experiment.grids import grid, groups_of
 from xlx.measures import igap, statistics
 from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
-from xlx.results import checks
+from xlx.results import checks, work
 from xlx.results.deferred import deferred
-from xlx.subjects import loading
+from xlx.subjects import identity, loading
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.subjects.states import bag_of_subwords
@@ -418,6 +418,19 @@ def shared_subwords(
     whose nearest training example is their own; ``interlingual``, the share with a wrong label less
     that of the training set itself (0 but where two examples have the same bag): Equation 4.
     """
+    sources = [*(sources or task.train)]
+    about = {
+        "bag of": identity.fingerprint(name), "sources": sources, "max_length": max_length,
+        "train": [[code, part.text_hash()] for code, part in task.train.items()],
+    }  # fmt: skip
+    table = work.result(SHARED, about, name, task, sources, max_length)
+    return table[["source", "target", "found", "interlingual"]]
+
+
+def _shared_subwords(
+    name: str, task: TransferTask, sources: Sequence[str], max_length: int | None
+) -> pd.DataFrame:
+    """The cut point: the table of `shared_subwords`."""
     encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
     for side in ("first",) if first.second is None else ("first", "second"):
         texts = {code: getattr(part, side) for code, part in task.train.items()}
@@ -425,7 +438,7 @@ def shared_subwords(
         bags.append(bag_of_subwords(encoder, corpus, max_length=max_length))
     joined = {code: sparse.hstack([bag[code] for bag in bags]).tocsr() for code in task.train}
     rows = []
-    for source, target in product(sources or joined, joined):
+    for source, target in product(sources, joined):
         # the size of a translation moves no maximum; that of a training example does
         sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
         nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
@@ -436,3 +449,7 @@ def shared_subwords(
     wrong = table[at_home].set_index("source")["interlingual"]
     table["interlingual"] -= table["source"].map(wrong)
     return table[~at_home].reset_index(drop=True)
+
+
+#: Labels that cross by shared strings; near ties may fall otherwise on another machine.
+SHARED = work.Kind("states", _shared_subwords, tolerance=0.01, function="shared_subwords")
