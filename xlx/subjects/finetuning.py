@@ -25,10 +25,10 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -70,30 +70,6 @@ class Spared(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self.held)
-
-
-class Later(Mapping[str, np.ndarray]):
-    """What is made when it is first read: to decode logits takes seconds, and few look at them."""
-
-    def __init__(self, make: Callable[[], Mapping[str, np.ndarray]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> Mapping[str, np.ndarray]:
-        return self._make()
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def __reduce__(self) -> tuple[type, tuple[dict[str, np.ndarray]]]:
-        """To another process goes what it makes."""
-        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -182,11 +158,14 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
         named = dict(zip(job.evaluations, parts, strict=True))
         return Spared(named) if job.sparing else named
 
-    logits = partial(by_set, "logits", np.nan)
+    logits = cache(partial(by_set, "logits", np.nan))
     return {
         **{name: value[name] for name in ("steps", "losses", "n_cut")},
         "predictions": by_set("predicted", -1),
-        "logits": Later(logits) if isinstance(value, ledger.Arrays) else logits(),
+        # those of the ledger take seconds to decode, and few look at them
+        "logits": ledger.Arrays(job.evaluations, lambda name: logits()[name])
+        if isinstance(value, ledger.Arrays)
+        else logits(),
     }
 
 
