@@ -255,13 +255,15 @@ def write_shards(
         if not path.is_file() or path.read_bytes() != content:
             store.write_whole(path, content)
     record = Ledger(root).notes(ledger.SHARDS)
-    for old in set(instead_of) - set(made):
+    gone = set(instead_of) - set(made)
+    for old in gone:
         record.pop(old.relative_to(root).as_posix(), None)
-        old.unlink(missing_ok=True)
     for path, content in made.items():
         digest = hashlib.sha256(content).hexdigest()
         record[path.relative_to(root).as_posix()] = [str(len(content)), digest]
     _write_notes(root / ledger.SHARDS, record)
+    for old in gone:  # last, so that a stop leaves what is on record
+        old.unlink(missing_ok=True)
     return sorted(made)
 
 
