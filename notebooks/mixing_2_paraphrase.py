@@ -212,8 +212,9 @@ def over_languages(values: pd.Series) -> tuple[float, float, float]:
     ``values`` by pair. What the pairs of a language add to the error is squared and summed, and
     each pair taken off once, as it is there twice (Aronow, Samii and Assenova 2015); each language
     is corrected as a group in `mixing.Groups`. Student's t, of as many degrees of freedom as there
-    are languages of equal weight, less one. In simulation it covers 93 to 97 %, from 4 by 8
-    languages on, and some 90 % with 3 by 6. No interval of fewer than three languages.
+    are languages of equal weight, less one. In simulation it covers 92 to 98 % with 12
+    languages, or 6 by 14, and more, and some 90 % with 5. No interval where one language is in all
+    pairs.
     """
     n, each = len(values), values.to_numpy(float)
     score, apart = each.mean(), (each - each.mean()) / n

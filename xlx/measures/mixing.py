@@ -15,7 +15,9 @@ one that is 0 or 1 everywhere, as many as there are groups. A drop has a symmetr
 fewer than `FEW` groups have anything right, or anything wrong, it is put together of the intervals
 of both shares.
 
-What they cover in simulation is in `tests/mixing/test_coverage.py`.
+In simulation (`tests/mixing/test_coverage.py`) they cover 93 to 97 %, of 7 to 391 groups of unequal
+size and 1, 3 or 5 seeds. Exceptions: a share of .05 or .95 is covered in 98 to 99 % with seven
+groups, and in some 90 % with three seeds that differ much.
 
 Rajaee and Monz (2024), "Analyzing the Evaluation of Cross-Lingual Knowledge Transfer in
 Multilingual Language Models"; tables and figures are numbered as there.
