@@ -148,11 +148,6 @@ def window(training_error: np.ndarray, level: float, tolerance: float) -> np.nda
     return (above > -SLACK) & (above < tolerance - SLACK)
 
 
-def resample_counts(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of n examples is in a bootstrap sample: ``(n_resamples, n)``."""
-    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float32)
-
-
 @dataclass(frozen=True)
 class Correlation:
     """A correlation coefficient in [-1, 1] with its interval and p-value."""
