@@ -217,7 +217,7 @@ def differences_of_r(
     y = outcome.loc[wide.index].to_numpy(float)
 
     def r_of(column: object) -> np.ndarray:
-        columns = statistics.standardised([wide[column].to_numpy(float), y], kept)
+        columns = statistics.unit_columns([wide[column].to_numpy(float), y], kept)
         return np.abs(columns.prod(axis=0).sum(axis=1))
 
     rows = []
