@@ -23,7 +23,6 @@ from xlx.plots.style import BLUE, MODELS, VERMILION, ZERO, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
-linalg = deferred("scipy.linalg")
 optimize = deferred("scipy.optimize")
 stats = deferred("scipy.stats")
 multitest = deferred("statsmodels.stats.multitest")
@@ -95,18 +94,20 @@ def cross_classified(
     ``low``, ``high``, ``p_value``, ``df``. ValueError as `regressions.least_squares`.
     """
     fit = regressions.least_squares(rows, "accuracy", terms, levels)
-    exog, outcome = fit.model.exog, fit.model.endog
-    pair = np.array(["-".join(sorted(of)) for of in rows[list(ENDS)].to_numpy()])
-    same = np.equal.outer(pair, pair)
-    n, k = exog.shape
+    n, k = fit.model.exog.shape
+    columns = np.column_stack([fit.model.exog, fit.model.endog])
+    pair = np.array(["-".join(sorted(ends)) for ends in rows[list(ENDS)].to_numpy()])
+    _, of_row, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+    # I + λJ within a pair of m rows: its mean has the variance 1 + mλ, what is left of it 1
+    means = np.zeros((len(sizes), k + 1))
+    np.add.at(means, of_row, columns / sizes[of_row, None])
+    left = columns - means[of_row]
 
     def solved(ratio: float) -> tuple[float, np.ndarray]:
-        root = linalg.cholesky(np.eye(n) + np.exp(ratio) * same, lower=True)
-        _, r = np.linalg.qr(
-            linalg.solve_triangular(root, np.column_stack([exog, outcome]), lower=True)
-        )
-        logs = np.log(np.abs(np.diag(r)))
-        return np.log(np.diag(root)).sum() + logs[:k].sum() + (n - k) * logs[k], r
+        variances = 1 + np.exp(ratio) * sizes
+        r = np.linalg.cholesky(left.T @ left + (means.T * (sizes / variances)) @ means).T
+        logs = np.log(np.diag(r))
+        return np.log(variances).sum() / 2 + logs[:k].sum() + (n - k) * logs[k], r
 
     r = solved(
         optimize.minimize_scalar(lambda x: solved(x)[0], bounds=(-9, 9), method="bounded").x

@@ -7,9 +7,11 @@ or with nothing or a placeholder ("NS", "NA") for a sentence, are left out, as i
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -294,6 +296,7 @@ def load_labelled(
     return _load_local(task, source, language, split, Path(path))
 
 
+@lru_cache(maxsize=2**12)
 def resolved(
     task: str, language: str, split: str, source: str | None, path: str | Path | None
 ) -> tuple[str, str]:
@@ -360,7 +363,8 @@ def _how_to_get(source: str) -> str:
     return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
 
 
-def _entry(source: str, language: str, split: str) -> dict[str, Any]:
+@lru_cache(maxsize=2**12)
+def _entry(source: str, language: str, split: str) -> Mapping[str, Any]:
     """The row of the catalogue that has a split."""
     if source == "sib200":
         rows = files.catalogue("labelled").query("source == @source")
@@ -370,9 +374,10 @@ def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     if not row[split]:
         what = f"No {split} part of {source} is shipped in {language}, only in English."
         raise TextError(f"{what} {_how_to_get(source)}")
-    return row
+    return MappingProxyType(row)
 
 
+@lru_cache(maxsize=2**9)  # one load of a topic's 204 languages serves all models
 def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
     """A split of what is shipped, whose rows were checked by the script that drew them."""
     row = _entry(source, language, split)
