@@ -315,15 +315,11 @@ def document_error(fit: Fit, last: CheckpointScores) -> pd.Series:
     for term in LD_AND_MD:
         of = average(last, term, by=["language"])
         moved[term] = pd.DataFrame(of.left_out_change, codes).loc[fit.rows["language"]].to_numpy()
-    without = [
-        regressions.least_squares(
-            fit.rows.assign(**{term: fit.rows[term] + moved[term][:, k] for term in LD_AND_MD}),
-            "accuracy", LD_AND_MD,
-        ).params[1:]
-        for k in range(moved["LD"].shape[1])
-    ]  # fmt: skip
+    without = [fit.rows[term].to_numpy() + moved[term].T for term in LD_AND_MD]
+    exog = np.stack([np.ones_like(without[0]), *without], axis=-1)  # a matrix without each document
+    slopes = np.linalg.pinv(exog) @ fit.rows["accuracy"].to_numpy()
     whole = fit.of("robust")["coefficient"].to_numpy()
-    errors = statistics.left_out_error(whole, np.transpose(without), last.sizes["documents"])
+    errors = statistics.left_out_error(whole, slopes[:, 1:].T, last.sizes["documents"])
     return pd.Series(errors, LD_AND_MD)
 
 

@@ -8,7 +8,7 @@
   questions. Sentences are pooled by the plain mean, which neither of MEXA's poolings is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -263,14 +263,13 @@ def monolingual(
     """
     codes = _languages(codes, setup, "mono", entities)
     names = _listed(names)
-    layers = loading.configuration(like or names[-1]).num_hidden_layers + 1 if entities else 0
+    layers = loading.n_layers(like or names[-1]) + 1 if entities else 0
     options = {"control": control, "online": online, "entity_layers": list(range(layers))}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
     ]
     values = _of_setup("words", names, setup, codes, abouts, options)
-    tables = [pd.DataFrame({**head, "language": code} | dict(rows)) for head, code, rows in values]
-    return pd.concat(tables, ignore_index=True)
+    return _table(values)
 
 
 def cross_lingual(
@@ -355,8 +354,7 @@ def probe_topics(
         "topics", names, of_models, [test.language for test in tests], abouts,
         (n_test, seed, options, seeds), "topics",
     )  # fmt: skip
-    tables = [pd.DataFrame(head | {"language": code} | dict(rows)) for head, code, rows in values]
-    return pd.concat(tables, ignore_index=True)
+    return _table(values)
 
 
 def _listed(names: Name | Sequence[Name]) -> list[Name]:
@@ -382,6 +380,17 @@ def _languages(
 
 #: What names a model in tables, a language, and the value of both.
 Valued = tuple[dict[str, object], str, ledger.Value]
+
+
+def _table(values: Iterable[Valued]) -> pd.DataFrame:
+    """The rows of all values below each other, each behind its model and language."""
+    heads, tables = zip(
+        *((head | {"language": code}, rows) for head, code, rows in values), strict=True
+    )
+    sizes = [len(rows["layer"]) for rows in tables]
+    table = pd.DataFrame(list(heads)).loc[np.repeat(np.arange(len(sizes)), sizes)]
+    parts = {name: np.concatenate([rows[name] for rows in tables]) for name in tables[0]}
+    return table.reset_index(drop=True).assign(**parts)
 
 
 def _of_setup(

@@ -338,6 +338,15 @@ def configuration(name: Name) -> Any:
     return folders.load_config(*_found(name)[:2])
 
 
+def n_layers(name: Name) -> int:
+    """How many layers a model has: as its ``config.json`` says, without a library, where it does.
+
+    Raises as `load`.
+    """
+    written = identity.read_json(_found(name)[1] / "config.json")
+    return written.get("num_hidden_layers") or configuration(name).num_hidden_layers
+
+
 def device_of(device: str | torch.device | None) -> torch.device:
     """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device

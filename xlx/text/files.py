@@ -270,6 +270,18 @@ def _table(data: bytes, where: str) -> pd.DataFrame:
     return table.astype({x: int for x in table if len(table) and table[x].str.isdigit().all()})
 
 
+def stamp(kind: str, name: str = "sources.tsv") -> tuple[Any, ...]:
+    """What tells a file of ``data/<kind>`` from what it was before: place, size and time."""
+    file = paths.DATA / kind / name
+    state = file.stat() if file.exists() else None
+    return file, state and (state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _records(data: bytes, where: str) -> list[dict[str, Any]]:
+    return _table(data, where).to_dict("records")
+
+
 def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
     """What is shipped of a kind ("labelled", "questions", "trees"): one row per part that is read.
 
@@ -293,15 +305,14 @@ def _read(kind: str, name: str) -> bytes:
 
 def entry(kind: str, how: str, language: str, **of: str) -> dict[str, Any]:
     """The row of the catalogue with these values; TextError, ended by ``how``, where none has."""
-    rows = catalogue(kind, whole=True)
-    for column, value in of.items():
-        rows = rows[rows[column] == value]
-    if not (row := rows[rows["language"] == language].to_dict("records")):
-        there, what = ", ".join(rows["language"]) or "nothing", " ".join(of.values())
-        raise TextError(
-            f"No {kind} data ({what}) is shipped in {language}; there is {there}. {how}"
-        )
-    return row[0]
+    every = _records(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv")
+    rows = [row for row in every if all(row[column] == of[column] for column in of)]
+    for row in rows:
+        if row["language"] == language:
+            return dict(row)
+    there = ", ".join(row["language"] for row in rows) or "nothing"
+    what = " ".join(of.values())
+    raise TextError(f"No {kind} data ({what}) is shipped in {language}; there is {there}. {how}")
 
 
 def contents(kind: str, row: dict[str, Any]) -> bytes:

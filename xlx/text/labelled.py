@@ -296,7 +296,6 @@ def load_labelled(
     return _load_local(task, source, language, split, Path(path))
 
 
-@lru_cache(maxsize=2**12)
 def resolved(
     task: str, language: str, split: str, source: str | None, path: str | Path | None
 ) -> tuple[str, str]:
@@ -309,8 +308,7 @@ def resolved(
     if source is None:
         source = _DEFAULTS[task]
         if task == "NER" and path is None:
-            rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
-            source = "uner" if set(rows["source"]) == {"uner"} else source
+            source = _entities(language, files.stamp("labelled")) or source
     about = _SOURCES.get(source)
     if about is None or about.task != task:
         some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
@@ -321,6 +319,13 @@ def resolved(
     if path is not None and not about.layout:
         raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
     return language, source
+
+
+@lru_cache(maxsize=2**8)
+def _entities(language: str, _: tuple) -> str:
+    """The source of shipped entities where a language has no other than this one."""
+    rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
+    return "uner" if set(rows["source"]) == {"uner"} else ""
 
 
 def about_labelled(
@@ -363,9 +368,13 @@ def _how_to_get(source: str) -> str:
     return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
 
 
-@lru_cache(maxsize=2**12)
 def _entry(source: str, language: str, split: str) -> Mapping[str, Any]:
     """The row of the catalogue that has a split."""
+    return _entry_of(source, language, split, files.stamp("labelled"))
+
+
+@lru_cache(maxsize=2**12)
+def _entry_of(source: str, language: str, split: str, _: tuple) -> Mapping[str, Any]:
     if source == "sib200":
         rows = files.catalogue("labelled").query("source == @source")
         labels = rows["file"].str.split("[/.]").str[1]
@@ -377,9 +386,14 @@ def _entry(source: str, language: str, split: str) -> Mapping[str, Any]:
     return MappingProxyType(row)
 
 
-@lru_cache(maxsize=2**9)  # one load of a topic's 204 languages serves all models
 def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
     """A split of what is shipped, whose rows were checked by the script that drew them."""
+    row = _entry(source, language, split)
+    return _split(task, source, language, split, files.stamp("labelled", row["file"]))
+
+
+@lru_cache(maxsize=2**9)  # one load of a topic's 204 languages serves all models
+def _split(task: str, source: str, language: str, split: str, _: tuple) -> Tagged | Examples:
     row = _entry(source, language, split)
     lines, where = files.lines_of("labelled", row), row["file"]
     name = f"{source} {row['language']} {split}", row["language"]
