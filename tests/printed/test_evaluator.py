@@ -1,4 +1,4 @@
-"""A paper is a folder: a made-up one, and the five that are published."""
+"""A paper is a folder: a made-up one, and what the READMEs of the five say that they hold."""
 
 import runpy
 import sys
@@ -7,12 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from printed.abx_claims import AbxNumbers
 from printed.evaluator import FormulaError, Paper
-from printed.mexa_claims import MexaTables
-from printed.mixing_claims import PrintedScores
-from printed.printed_tables import VERDICTS
-from printed.xprobe_claims import PrintedTables
 from xlx.results.paths import NOTEBOOKS, PUBLISHED
 
 #: A paper that nobody wrote: a table, a number in the text, what follows and what is said.
@@ -109,26 +104,7 @@ def test_names_of_a_formula_are_its_own(folder: Path) -> None:
     assert paper.said("{max(each):.1f} of {{}}", each=[1, 2]) == "2.0 of {}"
 
 
-#: Numbers, how many of them agree, and how many claims come to each of `VERDICTS`.
-FIVE = {
-    "abx": (AbxNumbers, 13, 11, (19, 1, 7, 3)),
-    "igap": (None, 152, 131, (10, 6, 3, 2)),
-    "mexa": (MexaTables, 301, 299, (22, 9, 2, 0)),
-    "within_across": (PrintedScores, 360, 296, (15, 9, 6, 2)),
-    "xprobe": (PrintedTables, 18, 18, (8, 12, 6, 3)),
-}
-
-
-@pytest.mark.parametrize("name", FIVE)
-def test_papers_come_to_what_they_did(name: str) -> None:
-    kind, n, agree, verdicts = FIVE[name]
-    audit = kind().audit if kind else Paper(PUBLISHED / name).audit
-    assert (len(audit.numbers), audit.numbers["agrees"].sum()) == (n, agree)
-    counts = audit.claims["verdict"].value_counts()
-    assert tuple(counts.get(verdict, 0) for verdict in VERDICTS) == verdicts
-
-
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])
 def test_a_readme_lists_every_file_with_its_rows(name: str) -> None:
     readme = (PUBLISHED / name / "README.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in readme.splitlines() if line.startswith("| `")}

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from scipy import stats
 
 from printed.mixing_claims import PrintedScores
 from xlx.results import paths
@@ -52,24 +51,6 @@ def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
     assert found.loc["same label in German and Chinese"].tolist() == [3, 1, 2]
     assert found.loc["both sentences in all languages"].tolist() == [2, 2, 1]
     assert found.loc["both sentences in ja", "left_out"] == 1
-
-
-def test_a_drop_is_the_sum_of_what_its_classes_bring(p: PrintedScores) -> None:
-    for (task, model), row in p.class_drops.iterrows():
-        whole = p.by_class[task, model]
-        assert row[["first class", "second class"]].sum() == pytest.approx(
-            (whole.loc["within"] - whole.loc["across"]).mean()
-        )
-
-
-def test_what_is_lost_by_preference_by_hand(p: PrintedScores) -> None:
-    first, second = (part["PI", "XLM-R"] / 100 for part in (p.first, p.second))
-    distance = stats.norm.ppf(first) + stats.norm.ppf(second)  # d′ = z(h) + z(r)
-    biased = (first + second) / 2 - stats.norm.cdf(distance / 2)
-    biased = 100 * (biased.loc["within"] - biased.loc["across"])
-    table = p.told_apart
-    assert table[("lost", "preference")]["PI", "XLM-R"] == pytest.approx(biased.mean())
-    assert table.loc["NLI"]["c"].isna().all(axis=None)  # of d′ a lower bound alone
 
 
 def test_sums_of_languages_are_explained_by_them_and_swapping_by_the_odd_part() -> None:

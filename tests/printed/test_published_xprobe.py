@@ -32,38 +32,6 @@ def test_settings_are_those_of_table_2(paper: PrintedTables) -> None:
             assert str(value).startswith(table[component, layer])
 
 
-def test_table_1_is_of_all_36_cells_with_n_in_the_variance(paper: PrintedTables) -> None:
-    values = paper.accuracy.loc["WC"].to_numpy()
-    table = paper.from_table4()
-    assert table.loc["WC", ["mean", "sd"]].tolist() == pytest.approx([values.mean(), values.std()])
-    between = values.mean(axis=1).var(ddof=1) / values.var()
-    assert table.loc["WC", "share between encoders"] == pytest.approx(between * 5 / 6, rel=0.01)
-    assert paper.readings()["usual = 1"]["all 36"].tolist() == [1.0, 2.2]
-
-
-def test_each_printed_number_has_a_baseline_beside_it(paper: PrintedTables) -> None:
-    assert (len(paper.beside), len(paper.cells)) == (324, 324)
-    assert paper.beside["untrained"].notna().sum() == 36  # SentLen
-    table = paper.files["release_baselines"].set_index(["encoder", "task", "language"]).sort_index()
-    gains = paper.gains_beside().set_index(["task", "language"])
-    printed = paper.accuracy.loc["SubjNum"].mean()
-    own = gains.loc[("SubjNum", "fr")]
-    assert own["paper"] == pytest.approx(printed[["fr", "fr-UN"]].mean() - printed["en"])
-    bag = table.loc[("mean of words", "SubjNum"), "accuracy"]
-    assert own["baseline"] == pytest.approx(bag["fr"] - bag["en"])
-    row = paper.matched().loc["SubjNum"]
-    four = gains.loc["SubjNum", "matched"]
-    assert row["matched"] == pytest.approx(four.mean())
-    assert row["high"] - row["low"] == pytest.approx(2 * 3.182446 * four.std(ddof=1) / 2)
-    found = paper.followed({"both": ["SubjNum", "Tense"]}).iloc[0]
-    both = gains.loc[["SubjNum", "Tense"]]
-    assert found["r"] == pytest.approx(both["paper"].corr(both["baseline"]))
-    assert found["cells"] == 8
-    counted = table.loc[("mean of counted words", "Tense"), "accuracy"]
-    gains = paper.gains_beside("counted").set_index(["task", "language"])["baseline"]
-    assert gains["Tense", "ru"] == pytest.approx(counted["ru"] - counted["en"])
-
-
 def loaded() -> ModuleType:
     spec = importlib.util.spec_from_file_location("count_release", FOLDER / "release.py")
     script = importlib.util.module_from_spec(spec)
