@@ -7,14 +7,11 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 PACKAGE = ROOT / "xlx"
-#: Folders whose modules are found by their name, beside the package.
-FOLDERS = (ROOT, NOTEBOOKS, ROOT / "data" / "models-long")
 
 
 def modules() -> list[Path]:
@@ -156,17 +153,6 @@ def reading_load(path: Path) -> dict[str, float]:
             load["figures"] += sum("image/png" in data for data in shown)
     load["above 40 words"] = sum(n > 40 for n in lengths)
     return load | {"words a sentence": round(sum(lengths) / max(1, len(lengths)), 1)}
-
-
-@cache
-def file_of(module: str) -> Path | None:
-    """The file of a module of the project; None of a library's."""
-    for folder in FOLDERS:
-        stem = folder.joinpath(*module.split("."))
-        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-            if path.is_file():
-                return path
-    return None
 
 
 def main() -> None:

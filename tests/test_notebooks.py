@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import importlib
 import inspect
 import io
 import json
@@ -321,27 +320,24 @@ def test_pictures_and_addresses_are_no_paths_of_a_machine(tmp_path: Path) -> Non
     assert problems(path) == []
 
 
+def imported(tree: ast.Module) -> dict[str, object]:
+    """Name → what the imports of a piece of code bring."""
+    names: dict[str, object] = {}
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    exec(compile(ast.Module(imports, []), "sample", "exec"), names)
+    return names
+
+
 def calls_of(path: Path) -> Iterator[Callable[..., object]]:
-    """What of the package a notebook's cells call by a module's name: ``coverage.measure(...)``."""
+    """What a notebook's cells name of what they import, by its module or alone."""
     cells = nbformat.read(path, as_version=4).cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     tree = ast.parse(re.sub(r"^[%!].*", "", code, flags=re.M))
-    modules = {}
+    names = imported(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and counts.file_of(node.module):
-            for name in node.names:
-                shown = getattr(importlib.import_module(node.module), name.name, None)
-                found = shown or importlib.import_module(f"{node.module}.{name.name}")
-                modules[name.asname or name.name] = found
-        elif isinstance(node, ast.Import):
-            ours = [name.name for name in node.names if counts.file_of(name.name)]
-            modules |= {name: importlib.import_module(name) for name in ours}
-    for node in ast.walk(tree):
-        called = None
+        called = names.get(getattr(node, "id", None))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            called = getattr(modules.get(node.value.id), node.attr, None)
-        elif isinstance(node, ast.Name):
-            called = modules.get(node.id)
+            called = getattr(names.get(node.value.id), node.attr, None)
         if inspect.isfunction(called) or inspect.isclass(called):
             yield called
 
@@ -373,9 +369,7 @@ def test_contents_name_the_notebooks_that_show_printed_numbers() -> None:
 def test_samples_of_the_doors_name_what_there_is(sample: str) -> None:
     tree = ast.parse(sample)
     tree.body = [node for node in tree.body if "SLURM" not in ast.unparse(node)]
-    names: dict[str, object] = {}
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    exec(compile(ast.Module(imports, []), "sample", "exec"), names)
+    names = imported(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             assert node.value.id not in names or hasattr(names[node.value.id], node.attr)
