@@ -49,6 +49,13 @@ def execute(stem: str, build: Path) -> None:
         raise runner.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
 
 
+def lines(*asked: ledger.Ask | Entry) -> str:
+    """What a journal has of entries that were asked for."""
+    return "".join(
+        json.dumps({"kind": x.kind, "identity": x.identity, "from": "ledger"}) + "\n" for x in asked
+    )
+
+
 def places(root: Path) -> dict[str, Path]:
     """Of `paths`, in a folder of the test's own."""
     folders = {"RESULTS": "results", "CACHE": "cache", "BUILD": "build", "NOTEBOOKS": "notebooks"}
@@ -88,13 +95,24 @@ class House:
         work._ledger.cache_clear()
         return reproduction.reproduce(only, execute)
 
-    def ran(self, stem: str) -> None:
-        """Leave what a run of a notebook leaves."""
-        asks = (entry for entry in self.entries() if stem in entry.notebooks)
-        lines = [{"kind": x.kind, "identity": x.identity, "from": "ledger"} for x in asks]
-        text = "\n".join(map(json.dumps, lines))
-        journals.fresh_journal(stem, self.build / "mini").write_text(text)
-        (self.build / "mini" / f"{stem}.ipynb").touch()
+    def ran(self) -> None:
+        """Leave what a run of the notebooks leaves."""
+        for stem in STEMS:
+            asks = (entry for entry in self.entries() if stem in entry.notebooks)
+            journals.fresh_journal(stem, self.build / "mini").write_text(lines(*asks))
+            (self.build / "mini" / f"{stem}.ipynb").touch()
+
+    def cached(self, ask: ledger.Ask, value: ledger.Value) -> Entry:
+        """Leave in the cache what was computed here."""
+        return Cache(self.cache / "results").put(ask, value, MADE)
+
+    def overview(self) -> pd.DataFrame:
+        """What the ledger holds."""
+        return Ledger(self.results).overview()
+
+    def shards(self) -> dict[Path, bytes]:
+        """The ledger's shards and what is in them."""
+        return {file: file.read_bytes() for file in Ledger(self.results).files()}
 
     def gather(self, **options: object) -> tuple[pd.DataFrame, list[str]]:
         cache, options = Cache(self.cache / "results"), {"runs": self.build / "runs", **options}
@@ -136,22 +154,21 @@ def test_what_notebooks_ask_for_is_added_and_what_nobody_asks_for_leaves_at_a_fo
 ) -> None:
     first, *others = house.entries()
     house.put(replace(first, identity="0" * 64), *others)  # an orphan, and the first is lacking
-    for stem in STEMS:
-        house.ran(stem)
-    cached = Cache(house.cache / "results").put(toy.COUNTED.ask({"number": 0}), first.value, MADE)
+    house.ran()
+    cached = house.cached(toy.COUNTED.ask({"number": 0}), first.value)
     assert cached.identity == first.identity
     asked = {entry.identity: list(entry.notebooks) for entry in house.entries()}
-    shipped = {file: file.read_bytes() for file in Ledger(house.results).files()}
+    shipped = house.shards()
     said = told(house)
     assert said.startswith("1 results are new; 1 shards were written, 0.0")
     assert "1 results are asked for by nobody: `make results FOLD=all` drops them" in said
     assert {file: file.read_bytes() for file in shipped} == shipped
-    overview = Ledger(house.results).overview()
+    overview = house.overview()
     assert {row.identity: list(row.notebooks) for row in overview.itertuples()} == asked | {
         "0" * 64: []
     }
     assert told(house, fold=["abx/toy-counted"]).splitlines()[1:] == ["abx/toy-counted was folded"]
-    overview = Ledger(house.results).overview()
+    overview = house.overview()
     assert {row.identity: list(row.notebooks) for row in overview.itertuples()} == asked
     assert not (house.results / ledger.ASKERS).exists()
     for row in overview.itertuples():
@@ -180,20 +197,17 @@ def test_what_notebooks_ask_for_is_added_and_what_nobody_asks_for_leaves_at_a_fo
 
 
 def test_one_result_more_adds_no_more_than_itself_to_history(house: House) -> None:
-    for stem in STEMS:
-        house.ran(stem)
+    house.ran()
     noise = np.random.default_rng(0).random(12_500)  # 100 kB that no packing makes smaller
     more = [toy.COUNTED.ask({"number": x, "noise": True}) for x in range(40)]
     journal = journals.journal(STEMS[0], house.build / "mini")
-    many = "".join(json.dumps({"kind": x.kind, "identity": x.identity}) + "\n" for x in more)
-    journal.write_text(journal.read_text() + "\n" + many)
+    journal.write_text(journal.read_text() + lines(*more))
     for ask in more:
-        Cache(house.cache / "results").put(ask, {"noise": noise}, MADE)
+        house.cached(ask, {"noise": noise})
     house.gather()
     ask = toy.COUNTED.ask({"number": 99, "noise": True})
-    Cache(house.cache / "results").put(ask, {"noise": noise}, MADE)
-    line = json.dumps({"kind": ask.kind, "identity": ask.identity})
-    journal.write_text(journal.read_text() + line + "\n")
+    house.cached(ask, {"noise": noise})
+    journal.write_text(journal.read_text() + lines(ask))
     before = {file: file.read_bytes() for file in house.results.rglob("*.*")}
     house.gather()
     changed = [x for x in house.results.rglob("*.*") if x.read_bytes() != before.get(x)]
@@ -203,33 +217,30 @@ def test_one_result_more_adds_no_more_than_itself_to_history(house: House) -> No
 
 
 def test_results_count_as_of_todays_code_and_no_shard_is_written(house: House) -> None:
-    for stem in STEMS:
-        house.ran(stem)
+    house.ran()
     house.put(*(replace(x, made=MADE | {"code": f"old {x.kind}"}) for x in house.entries()))
-    shipped = {file: file.read_bytes() for file in Ledger(house.results).files()}
+    shipped = house.shards()
     house.gather(restamp=True)
-    assert {file: file.read_bytes() for file in Ledger(house.results).files()} == shipped
+    assert house.shards() == shipped
     for fold in ([], ["all"]):
         house.gather(fold=fold)
-        rows = Ledger(house.results).overview()
+        rows = house.overview()
         assert rows["code"].tolist() == [work.KINDS[kind].code for kind in rows["kind"]]
     assert not (house.results / ledger.STAMPS).exists()
 
 
 def test_two_that_add_at_once_lose_nothing(house: House) -> None:
-    for stem in STEMS:
-        house.ran(stem)
+    house.ran()
     with store.lock(house.results / ".lock"), pytest.raises(GatheringError, match="is at work"):
         house.gather()
     house.gather()
-    assert len(Ledger(house.results).overview()) == 12
+    assert len(house.overview()) == 12
 
 
 def test_a_ledger_that_cannot_be_written_is_one_sentence(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for stem in STEMS:
-        house.ran(stem)
+    house.ran()
 
     def refuse(*_: object) -> None:  # root, who runs tests in a container, may write anywhere
         raise PermissionError(13, "Permission denied", "x")
@@ -238,7 +249,7 @@ def test_a_ledger_that_cannot_be_written_is_one_sentence(
         patch.setattr(store, "lock", refuse)
         with pytest.raises(GatheringError, match=r"cannot be written to \(Permission denied\): "):
             house.gather()
-    assert len(Ledger(house.results).overview()) == 12
+    assert len(house.overview()) == 12
 
 
 def test_a_result_stays_where_it_is_while_its_lens_asks() -> None:
@@ -247,20 +258,18 @@ def test_a_result_stays_where_it_is_while_its_lens_asks() -> None:
 
 
 def test_what_long_runs_asked_for_is_added_and_stays_until_it_is_forgotten(house: House) -> None:
-    for stem in STEMS:
-        house.ran(stem)
+    house.ran()
     kept, added, shared = house.of_unit(7), house.of_unit(8), next(house.entries())
     house.put(*house.entries(), kept)
     journal = journals.fresh_journal("toy-seed1", house.build / "runs")
-    lines = [{"kind": x.kind, "identity": x.identity, "from": "run"} for x in (added, shared)]
-    journal.write_text("\n".join(map(json.dumps, lines)))
+    journal.write_text(lines(added, shared))
     with pytest.raises(GatheringError, match=r"run:toy-seed1 asks .*runs.py"):
         house.gather()
     ask = toy.COUNTED.ask(json.loads(added.text))
-    Cache(house.cache / "results").put(ask, added.value, added.made)
+    house.cached(ask, added.value)
     for _ in range(2):
         house.gather()
-        rows = Ledger(house.results).overview().set_index("identity")
+        rows = house.overview().set_index("identity")
         assert len(rows) == 12 + 2
         assert set(rows.index[rows["lens"] == "public"]) == {kept.identity, added.identity}
         assert list(rows.loc[added.identity, "notebooks"]) == ["run:toy-seed1"]
@@ -269,7 +278,7 @@ def test_what_long_runs_asked_for_is_added_and_stays_until_it_is_forgotten(house
         journal.unlink(missing_ok=True)  # what is in the ledger needs none
     assert "| toy-counted | public | 2 |" in (house.results / "README.md").read_text()
     house.gather(forget=["toy-seed1"], fold=["all"])
-    assert len(Ledger(house.results).overview()) == 12
+    assert len(house.overview()) == 12
     assert not list((house.results / "public").rglob("*.parquet"))
 
 

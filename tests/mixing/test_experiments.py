@@ -118,6 +118,7 @@ def test_tables_of_controls_and_pairs_say_which_side_stays() -> None:
     of = {"x": ({"en-de": {"fine-tuned": wrong, "baseline": right}}, False)}
     found = mixing_6_pairs.pair_tables(of, CODES, np.arange(n))["x"]
     told += [*dict.fromkeys(found.loc[found["row"] == "*-*", "told"])]
+    assert not found.query("condition == 'fine-tuned'")[["gain_low", "gain_high"]].any(axis=None)
     assert told == ["above", "cannot be told", "cannot be told", "below"]
 
 
