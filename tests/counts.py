@@ -25,11 +25,6 @@ def named(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-def lines(path: Path) -> int:
-    """Lines of a file."""
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Functions and methods of a module with their lines, docstring and decorators left out."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -94,6 +94,18 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
 
 
+def laid(folder: Path, *names: str) -> None:
+    """Empty files by their paths in a folder."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+#: What make looks at before it does anything.
+TWO = ["notebooks/abx-1-a.ipynb", "notebooks/abx-2-b.ipynb", "notebooks/profiles/mini.yaml"]
+SETTINGS = ["requirements.lock", "pyproject.toml"]
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -119,9 +131,7 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     ],
 )
 def test_make_refuses_what_it_does_not_know(tmp_path: Path, given: str, sentence: str) -> None:
-    (tmp_path / "notebooks" / "profiles").mkdir(parents=True)
-    for name in ("abx-1-a.ipynb", "abx-2-b.ipynb", "profiles/mini.yaml", "profiles/paper.yaml"):
-        (tmp_path / "notebooks" / name).touch()
+    laid(tmp_path, *TWO, "notebooks/profiles/paper.yaml")
     result = make(tmp_path, *given.split())
     assert result.returncode == 2
     assert sentence in result.stderr
@@ -144,14 +154,10 @@ def test_every_variable_of_the_makefile_is_one_of_a_target() -> None:
 
 
 def test_make_tests_one_chapter(tmp_path: Path) -> None:
-    for name in ("notebooks/profiles", "tests/abx"):
-        (tmp_path / name).mkdir(parents=True)
-    for name in ("abx-1-a.ipynb", "abx-2-b.ipynb", "profiles/mini.yaml"):
-        (tmp_path / "notebooks" / name).touch()
-    for name in ("requirements.lock", "pyproject.toml"):
-        (tmp_path / name).touch()
-    for name in ("abx_1_a", "abx_2_b", "abx_2_bc"):
-        (tmp_path / "tests" / "abx" / f"test_{name}.py").write_text(f"import os\nimport {name}\n")
+    tests = {name: f"tests/abx/test_{name}.py" for name in ("abx_1_a", "abx_2_b", "abx_2_bc")}
+    laid(tmp_path, *TWO, *SETTINGS, *tests.values())
+    for name, file in tests.items():
+        (tmp_path / file).write_text(f"import os\nimport {name}\n")
     said = make(tmp_path, "--dry-run", "test", "ONLY=abx-2-b").stdout
     assert [*re.findall(r"notebooks/\S+", said)] == ["notebooks/abx-2-b.ipynb"]
     named = re.findall(r"tests/\S+", said)
@@ -165,9 +171,7 @@ def test_make_tests_one_chapter(tmp_path: Path) -> None:
 
 def test_make_clean_leaves_what_took_hours(tmp_path: Path) -> None:
     stay = ["models/mini-x/state.pt", "reports/r/report.html", "runs/ended/a"]
-    for name in (*stay, "mini/a.ipynb", "book/index.html", "explorer.html"):
-        (tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "build" / name).touch()
+    laid(tmp_path / "build", *stay, "mini/a.ipynb", "book/index.html", "explorer.html")
     assert make(tmp_path, "clean").returncode == 0
     left = [x for x in (tmp_path / "build").rglob("*") if x.is_file()]
     assert sorted(x.relative_to(tmp_path / "build").as_posix() for x in left) == stay
@@ -175,8 +179,7 @@ def test_make_clean_leaves_what_took_hours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("linked", [True, False])
 def test_make_changes_no_environment_of_others(tmp_path: Path, linked: bool) -> None:
-    (tmp_path / "requirements.lock").touch()
-    (tmp_path / "pyproject.toml").touch()
+    laid(tmp_path, *SETTINGS)
     other = tmp_path / ("other" if linked else ".venv")
     other.mkdir()
     (other / "pyvenv.cfg").write_text("mine")
@@ -238,14 +241,13 @@ def test_make_reruns_what_depends_on_a_change(
         "data/wmt24pp/en.txt": "", "data/results/mexa/kind/a.parquet": "",
         "requirements.lock": "", "pyproject.toml": "",
     }  # fmt: skip
+    laid(tmp_path, *code)
     for name, text in code.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     built = [f"build/mini/{stem}.ipynb" for stem in ("abx-1-a", "abx-2-b", "mexa-1-c")]
     for age, names in ((300, code), (200, [".venv/.ready"]), (100, built), (0, touched)):
+        laid(tmp_path, *names)
         for name in names:
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).touch()
             os.utime(tmp_path / name, (now - age, now - age))
     (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")  # for the make that this one calls
     result = make(tmp_path, "--dry-run", "figures")

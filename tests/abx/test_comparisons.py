@@ -121,6 +121,7 @@ def test_strips_of_a_long_text_add_up_to_the_whole(
             np.testing.assert_allclose(strips.left_out[name][task], left_out[task], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_by_document_cover_the_truth_as_often_as_they_say() -> None:
     """Sentences of a document share a part of their meaning, and how well they are translated."""
 

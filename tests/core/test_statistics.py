@@ -377,6 +377,7 @@ def coverage(shared: bool) -> dict[str, float]:
     return pd.DataFrame(held).mean().to_dict()
 
 
+@pytest.mark.slow
 def test_only_intervals_that_know_what_rows_share_cover() -> None:
     other, same = coverage(shared=False), coverage(shared=True)
     assert max(other["classical"], other["robust"]) < 0.75

@@ -308,6 +308,7 @@ def planted(quality: float, spread: float, seed: int) -> list[float]:
     return [aim, *found[["accuracy", "corrected", "low", "high"]], *plain]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quality", "spread", "held_before", "bias"),
     [(1, 0, 0, 0.08), (0.9, 0, 0.4, 0.06), (0.9, 2, 0.2, 0.06), (0, 0, 1, 0.05)],

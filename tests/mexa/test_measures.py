@@ -220,6 +220,7 @@ def test_a_perfect_score_has_wilsons_interval() -> None:
     assert (row["mu"], row["low"], row["high"]) == (1.0, *map(pytest.approx, expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hubs", [False, True])
 def test_the_interval_covers_the_truth_as_often_as_it_says(hubs: bool) -> None:
     rng = np.random.default_rng(1)

@@ -55,19 +55,6 @@ def test_differences_to_baselines_are_paired() -> None:
     assert mixing_tables.mean_grids([a, b, a])["a"].each["accuracy"].shape == (2, 3, 3, 20)
 
 
-def test_pairs_are_shown_by_row() -> None:
-    base, tuned = (grid(x, random(k)).scores["accuracy"] for k, x in enumerate("ab"))
-    of = {"en-de": {"fine-tuned": tuned, "baseline": base}}
-    table = mixing_6_pairs.pair_tables({"x": (of, False)}, CODES, np.arange(20))["x"]
-    scores = mixing_6_pairs.by_row(table, table["score"], ["pair", "condition"])
-    own = tuned.mean(axis=2)[0, 1]
-    assert scores.loc["l1-l2", ("en-de", "fine-tuned")] == pytest.approx(own)
-    rows = table[table["condition"] == "baseline"]
-    gains = mixing_6_pairs.by_row(rows, rows["gain"], "pair")
-    less = scores["en-de", "fine-tuned"] - scores["en-de", "baseline"]
-    np.testing.assert_allclose(gains["en-de"], less, atol=1e-12)
-
-
 def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     train, _ = labelled.parallel_examples("NLI", ["en", "de"], "train", 30, source="xnli-dev")
     sets, _ = labelled.parallel_examples("NLI", ["en", "de"], "test", 12)
