@@ -53,7 +53,9 @@ def public_names() -> dict[str, list[str]]:
 
 
 def _defined(node: ast.stmt) -> list[str]:
-    """What a statement of a module defines."""
+    """What a statement of a module defines; a library that is imported late is not defined."""
+    if ast.unparse(node).partition(" = ")[2].startswith("deferred("):
+        return []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
