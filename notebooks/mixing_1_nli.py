@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -13,6 +13,7 @@ from shared import claims, mixing_tables, regressions
 from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points, in_points
+from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import igap, mixing
 from xlx.plots.panels import rows_of
@@ -431,3 +432,8 @@ def overlap_reader(overlap: np.ndarray, labels: np.ndarray, at: int) -> np.ndarr
     fit = linear_model.LogisticRegression().fit(overlap[at, at, :, None], labels)
     said = fit.predict_log_proba(overlap.reshape(-1, 1))
     return said.reshape(1, *overlap.shape, -1)
+
+
+def logits_of(grids: Iterable[Grid]) -> np.ndarray:
+    """Logits of several seeds, ``(S, L, L, n, C)``."""
+    return np.stack([seed.logits for seed in grids])

@@ -1,14 +1,13 @@
 """One sentence through five lenses: the pictures of the first page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
-from xlx.experiment.grids import Grid
+from xlx.measures import igap
 from xlx.plots.panels import Panels, across
 from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import (
@@ -81,11 +80,6 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     return on.done("points lost on translations of what was learnt", handles=[guess])
 
 
-def logits_of(grids: Sequence[Grid]) -> np.ndarray:
-    """Logits of several seeds, ``(S, L, L, n, C)``."""
-    return np.stack([one.logits for one in grids])
-
-
 @styled
 def gain_lanes(table: pd.DataFrame) -> Figure:
     """What models add to those of the second text alone, in points of AUC (`mixing_1_nli.gains`).
@@ -117,3 +111,50 @@ def probe_lines(means: pd.DataFrame) -> Figure:
     across(on, y=100 * means["chance"].iloc[0])
     on.titles(titles.get)
     return on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])
+
+
+def best_row(table: pd.DataFrame, by: str | list[str], value: str, most: bool = True) -> pd.Series:
+    """Of each subject the highest ``value``, or the lowest."""
+    groups = table.groupby(by, sort=False)[value]
+    return groups.max() if most else groups.min()
+
+
+def front_page(
+    models: tuple[str, str], targets: Sequence[str], form_and_meaning: pd.DataFrame,
+    rivals: pd.DataFrame, letters: pd.Series, gaps: pd.DataFrame, strings: pd.DataFrame,
+    gained: pd.DataFrame, probes: Mapping[str, pd.DataFrame],
+) -> tuple[dict[str, list[float]], dict[str, bool]]:  # fmt: skip
+    """The numbers of README's findings, in order, by lens, and what its clauses assume.
+
+    All are shares in [0, 1]. ``models``: encoder and decoder; the tables are those of the chapter.
+    """
+    encoder, decoder = models
+    meaning = form_and_meaning[form_and_meaning["task"] == MATCHED]
+    form = form_and_meaning[form_and_meaning["task"] == "LD"]
+    top, least = best_row(meaning, "subject", "score"), best_row(form, "subject", "score", False)
+    of_twin = form[form["subject"] == "untrained"]["score"].max()
+    last = meaning.groupby("subject", sort=False)["score"].last()
+    mu = best_row(rivals, ["model", "language"], "mu")
+    lost, shared = gaps.loc[igap.MEAN_TARGET], strings["interlingual"].mean()
+    across = gained[gained["cells"] == "across"].set_index("added")
+    english = gained[gained["cells"] == "within en"].set_index("added")["score"]
+    others = across.drop("pairs of texts")["score"]
+    read = {kind: best_row(table, "subject", "accuracy") for kind, table in probes.items()}
+    numbers = {
+        "ABX": [last[encoder], top["bag"], least[encoder], of_twin],
+        "MEXA": [*mu[encoder][targets], *letters[targets], *mu[decoder][targets]],
+        "IGAP": [*lost[["value", "low", "high"]], lost["guess"], shared],
+        "within/across": [english.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],
+        "X-Probe": [*read["abroad"], *read["at home"].iloc[1:]],
+        "more": [top[decoder], last[decoder], least[decoder],
+                 *gaps["value"].loc[["es", "ur", "sw"]]],
+    }  # fmt: skip
+    assumed = {
+        "the last layer of the encoder is its best for meaning": last[encoder] == top[encoder],
+        "training raises LD": least[encoder] > of_twin,
+        "letters beat the decoder, second language": letters.iloc[1] > mu[decoder][targets[1]],
+        "more than half is kept": lost["kept_low"] > 0.5,
+        "inference crosses": across["low"].iloc[0] > 0,
+        "no rival gains a point": others.max() < 0.01,
+    }
+    return numbers, assumed
