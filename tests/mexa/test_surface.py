@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction import text as sklearn_text
 
 import mexa_3_surface
 from xlx.measures import mexa
@@ -15,7 +16,7 @@ def test_bags_score_as_states_of_their_counts_would() -> None:
     scores = mexa_3_surface.bag_table(text)
     assert scores.shape == (2, 4)
     for name, (kind, options) in mexa_3_surface.BAGS.items():
-        counted = kind(**options).fit_transform(
+        counted = getattr(sklearn_text, kind)(**options).fit_transform(
             [sentence for code in text.languages for sentence in text.sentences[code]]
         )
         for place, code in enumerate(text.languages[1:], 1):
