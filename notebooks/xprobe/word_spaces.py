@@ -358,7 +358,7 @@ def made(makers: Mapping[Ask, Callable[[], Making]]) -> dict[Ask, Value]:
 
 def _fitted(function: Callable[..., Any], arguments: Sequence, options: Mapping) -> Value:
     own = function(*arguments, **options)
-    return own if isinstance(own, dict) else own.arrays
+    return own if isinstance(own, Mapping) else own.arrays
 
 
 @dataclass(frozen=True, eq=False)

@@ -559,7 +559,7 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     earlier on another processor.
     """
     both = stored, computed
-    if isinstance(stored, dict):
+    if not isinstance(stored, pd.DataFrame):
         counts = ["n_test", "majority"] + ["entities"] * ("entities" in stored)
         if not all(np.array_equal(stored[k], computed.get(k)) for k in counts):
             return np.inf

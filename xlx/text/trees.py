@@ -105,31 +105,35 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     tokens: list[str] = []
     token_of: list[int] = []
     last = 0  # of the range of words that is open
+
+    def wrong(said: str) -> TextError:
+        return TextError(f"{where}, line {line}: {said}")
+
     for line, row in enumerate(rows, first):
-        place, n, columns = f"{where}, line {line}", len(words), row.split("\t")
+        n, columns = len(words), row.split("\t")
         if len(columns) != 10:
             what = f"{len(columns)} columns, not 10" if row[0] != "#" else "a comment among words"
-            raise TextError(f"{place}: {what}; CoNLL-U has 10 columns parted by tabs.")
+            raise wrong(f"{what}; CoNLL-U has 10 columns parted by tabs.")
         number, form, _, tag, _, features, head, relation, _, _ = columns
-        if span := _NO_WORD.fullmatch(number):
+        if not number.isdigit() and (span := _NO_WORD.fullmatch(number)):
             if span[2] == ".":
                 continue
             start, end = int(span[1]), int(span[3])
             if start != n + 1 or start <= last or end <= start:
                 what = f"the range {start}-{end} after word {n}"
-                raise TextError(f"{place}: {what}; it stands before its words, two or more.")
+                raise wrong(f"{what}; it stands before its words, two or more.")
             last = end
             tokens.append(form)
             continue
         if number != str(n + 1):
             what = f"word {number[:20]} follows word {n}"
-            raise TextError(f"{place}: {what}; words are numbered 1, 2, 3 and so on.")
+            raise wrong(f"{what}; words are numbered 1, 2, 3 and so on.")
         if not form.strip():
-            raise TextError(f"{place}: a word without form.")
+            raise wrong("a word without form.")
         tag = intern("CCONJ" if tag == "CONJ" else tag)
         if tag not in UPOS:
             what = f"{form!r} has the tag {tag!r}, which is none of UD's 17 ({' '.join(UPOS)})"
-            raise TextError(f"{place}: {what}; is this CoNLL-U with UPOS tags?")
+            raise wrong(f"{what}; is this CoNLL-U with UPOS tags?")
         head = int(head) if _NUMBER.fullmatch(head) else None
         form = intern(form)  # of millions of words few are different
         words.append(Word(form, tag, features, head, intern(relation), line))
@@ -261,7 +265,7 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     if path is None:
         how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
         row = files.entry("trees", how, language, source=source)
-        return read_trees(files.lines_of("trees", row), row["file"], language, source=source)
+        return _shipped(language, source, files.stamp("trees"), files.stamp("trees", row["file"]))
     what, how = ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder."
 
     def fits(file: Path) -> bool:
@@ -277,6 +281,12 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     if not any(parts):
         raise TextError(f"{path}: none of its sentences is a tree (first: {dropped[0]}).")
     return Trees(language, source, tuple(tree for part in parts for tree in part), dropped)
+
+
+@lru_cache(maxsize=2**5)  # some 100 MB
+def _shipped(language: str, source: str, *_: tuple) -> Trees:
+    row = files.entry("trees", "", language, source=source)
+    return read_trees(files.lines_of("trees", row), row["file"], language, source=source)
 
 
 def read_trees(
@@ -312,13 +322,15 @@ def _places(n: int) -> tuple[int, ...]:
 def _heads(words: Sequence[Word], where: str) -> tuple[int, ...]:
     """The head of each word, if all of them are parsed."""
     for number, word in enumerate(words, 1):
-        place = f"{where}, line {word.line}: word {number}"
         if word.head is None:
-            raise TextError(f"{place} has no head, a number from 0; is the text parsed?")
-        if not word.relation.strip("_ "):
-            raise TextError(f"{place} has the relation {word.relation!r}; is the text parsed?")
-        if _features(word.features) is None:
-            raise TextError(f"{place}: {word.features!r} is not Name=Value|Name=Value or _.")
+            problem = " has no head, a number from 0; is the text parsed?"
+        elif not word.relation.strip("_ "):
+            problem = f" has the relation {word.relation!r}; is the text parsed?"
+        elif _features(word.features) is None:
+            problem = f": {word.features!r} is not Name=Value|Name=Value or _."
+        else:
+            continue
+        raise TextError(f"{where}, line {word.line}: word {number}{problem}")
     return tuple(word.head for word in words)
 
 
