@@ -361,7 +361,7 @@ def _right(of: Transfers, source: str, seeds: set[int]) -> np.ndarray:
 # --- along pretraining ----------------------------------------------------------------------------
 
 
-def told_correlations(
+def correlations_without_one_run(
     gaps: pd.DataFrame, others: Sequence[pd.DataFrame], measures: pd.DataFrame
 ) -> pd.DataFrame:
     """`course_correlations` with ``told``: the side of zero on which r and its interval are.

@@ -204,9 +204,9 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     other = courses.course_correlations(turned, pd.DataFrame(columns, index)).loc["MD"]
     assert (other["low"], other["high"]) == pytest.approx((-1, 1))  # runs are drawn, too
     others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
-    table = igap_3_models.told_correlations(gaps, others, pd.DataFrame(columns, index))
+    table = igap_3_models.correlations_without_one_run(gaps, others, pd.DataFrame(columns, index))
     assert table.loc["MD", "told"] == UNTOLD
-    table = igap_3_models.told_correlations(gaps, [gaps], pd.DataFrame(columns, index))
+    table = igap_3_models.correlations_without_one_run(gaps, [gaps], pd.DataFrame(columns, index))
     assert table.loc["MD", "told"] == "below"
 
 
