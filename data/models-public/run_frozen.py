@@ -10,9 +10,12 @@ from functools import partial
 from itertools import product
 
 from abx_2_dynamics import nearest
+from shared import held_out, likelihood
+from shared.held_out import PIVOTS, Plan
 from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
+from xlx.results.settings import settings
 from xlx.subjects import states
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import load
@@ -27,13 +30,6 @@ MODELS = {
     "all-MiniLM-L6-v2": (("mean",), 30, 20, 15, 40),
     "gemma-3-270m": (("weighted_mean", "last"), 165, 90, 160, 200),
 }
-#: The family's languages and twelve more, among which every one is the pivot once.
-PIVOTS = (
-    "ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr",
-    "hu", "is", "it", "ja", "ko", "lv", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr",
-    "uk", "ur", "vi", "zh", "af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo",
-    "zu",
-)  # fmt: skip
 SPACES, N_VERSES = ("raw", "centred"), 150
 
 
@@ -48,6 +44,90 @@ def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
             if name == model:
                 yield f"verses-{title}", "verses", mexa // 2, partial(_verses, name, poolings)
             yield f"words-{title}", "probes of words", words, partial(_words, name)
+
+    for model, plan in held_out.plans().items():
+        yield from _held_out(model, plan)
+
+
+#: Minutes on one thread of LD and MD, of MEXA, of topics, of likelihoods.
+MINUTES = {
+    "embeddinggemma-300m": (200, 60, 120, 0), "gemma-3-270m": (0, 0, 0, 400),
+    "qwen2.5-coder-0.5b-instruct": (130, 140, 250, 500),
+    "qwen2.5-coder-1.5b-instruct": (130, 200, 80, 300),
+}  # fmt: skip
+
+
+def _held_out(model: str, plan: Plan) -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
+    """What is asked of a model by its plan, and of its twin where that is cheap."""
+    abx, mexa, of_topics, likelihoods = MINUTES[model]
+    for name in (model, twin_of(model)) if mexa else ():
+        title = name.replace("@", "-")
+        yield f"mexa-{title}", "by its plan", mexa, partial(_planned_mexa, name, plan)
+        yield f"topics-{title}", "by its plan", of_topics, partial(_planned_topics, name, plan)
+        yield f"abx-{title}", "by its plan", abx, partial(_planned_abx, name, plan)
+    if likelihoods:
+        yield f"bits-{model}", "bits a sentence", likelihoods // 3, partial(_bits, model, plan)
+        yield f"tags-{model}", "tags", likelihoods // 3, partial(_tags, model, plan)
+        yield f"follow-{model}", "pairs", likelihoods // 3, partial(_follow, model, plan)
+
+
+def _by_plan(
+    plan: Plan, call: Callable[..., object], *arguments: object, **options: object
+) -> None:
+    with settings(dtype=plan.dtype):
+        call(*arguments, **options)
+
+
+def _planned_mexa(name: str, plan: Plan) -> Calls:
+    text = parallel.load("flores200-100", plan.languages)
+    few, ways = text.select(PIVOTS), [*product(plan.poolings, (False,))]
+    return [
+        partial(_by_plan, plan, lambda: list(states.kept_by_language(load(name), text, ways))),
+        *(partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, centred=centred,
+                  poolings=plan.poolings, alternatives=not centred) for centred in (False, True)),
+        *(partial(_by_plan, plan, subject_scores, [name], few, ["MEXA"], space=space, pooling=x,
+                  max_length=None) for x in plan.poolings for space in SPACES),
+    ]  # fmt: skip
+
+
+def _planned_topics(name: str, plan: Plan) -> Calls:
+    languages = plan.topics or parallel.load("flores200-100").languages
+    return [partial(_by_plan, plan, probing.probe_topics, [name], languages, seeds=range(3))]
+
+
+def _planned_abx(name: str, plan: Plan) -> Calls:
+    text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
+    return [
+        *(partial(_by_plan, plan, subject_scores, [name], text, space=x, **options)
+          for x in SPACES),
+        partial(_by_plan, plan, nearest, [name], text, "raw", **options),
+    ]  # fmt: skip
+
+
+def _asked(plan: Plan, model: str, texts: likelihood.Texts) -> Callable[[], object]:
+    return partial(_by_plan, plan, likelihood.bits, model, texts)
+
+
+def _bits(model: str, plan: Plan) -> Calls:
+    return [_asked(plan, model, texts) for texts in held_out.sentences(plan).values()]
+
+
+def _tags(model: str, plan: Plan) -> Calls:
+    asked = [held_out.tagged(code, plan.grid) for code in plan.grid]
+    return [_asked(plan, model, texts) for texts in [held_out.tags_alone(plan.grid), *asked]]
+
+
+def _follow(model: str, plan: Plan) -> Calls:
+    """Translations of sentences, then inference; each beside what it has without the first text."""
+    text, languages = parallel.load("flores200-100", held_out.GRID), [*held_out.BETWEEN]
+    sources: list[str | None] = [None, *plan.grid]
+    pairs = [(a, b) for b in plan.grid for a in sources if a != b]
+    of_pairs = [(a, a, how) for a in languages for how in ("right", "none", "wrong")]
+    of_pairs += [(a, b, "right") for a, b in product(languages, languages) if a != b]
+    return [
+        *(_asked(plan, model, held_out.translations(text, a, b)) for a, b in pairs),
+        *(_asked(plan, model, held_out.inference(*of)) for of in of_pairs),
+    ]
 
 
 def _abx(name: str) -> Calls:

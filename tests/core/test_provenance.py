@@ -116,6 +116,6 @@ def test_where_the_code_lies_is_no_part_of_the_hash() -> None:
 
 def test_the_environment_names_everything() -> None:
     made = provenance.environment()
-    assert set(made) | {"code", "seconds"} == set(provenance.PROVENANCE)
+    assert set(made) | {"code", "seconds", "predictions"} == set(provenance.PROVENANCE)
     assert "+" not in str(made["torch"])
     assert made["cpu"]

@@ -128,4 +128,4 @@ def test_units_have_names_of_their_own() -> None:
     units = run_units.units()
     assert len({unit.name for unit in units}) == len(units)
     assert units[0].name == "xnli-en-seed1"
-    assert all(unit.minutes <= 200 for unit in units)  # an afternoon
+    assert all(unit.minutes <= 250 for unit in units)  # and each goes on after a stop

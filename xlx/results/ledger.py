@@ -164,7 +164,8 @@ def _entry(
     names: Collection[str], column: Callable[[str], Any], row: int, full: Collection[str] = ()
 ) -> Entry:
     """The entry in a row of columns; those in ``full`` are known to have something in every row."""
-    head = {x: column(x)[row].as_py() for x in (*_HEAD, *provenance.PROVENANCE)}
+    heads = (*_HEAD, *provenance.PROVENANCE)  # older rows lack the newest
+    head = {x: column(x)[row].as_py() if x in names else None for x in heads}
 
     def array(name: str) -> np.ndarray:
         flat = column(_VALUE + name)[row].values.to_numpy(zero_copy_only=False)
@@ -348,8 +349,11 @@ class Ledger:
         """
         names = [*_HEAD, *provenance.PROVENANCE]
         parts = [
-            shard.file.read(names, use_threads=False)
+            shard.file.read(
+                [x for x in names if x in shard.file.schema_arrow.names], use_threads=False
+            )
             .to_pandas(use_threads=False)
+            .reindex(columns=names)
             .assign(lens=folder_of(self.root, file).partition("/")[0])
             for file, shard in self.shards().items()
         ]

@@ -1,6 +1,7 @@
 """What a result was made by and with: recorded beside it, never part of its name."""
 
 import ast
+import csv
 import hashlib
 import inspect
 import io
@@ -34,7 +35,7 @@ AROUND = (
 #: The columns of provenance, in order.
 PROVENANCE = (
     "code", "xlx", "torch", "transformers", "python", "cpu", "device", "threads", "seconds",
-    "commit", "date",
+    "commit", "date", "predictions",
 )  # fmt: skip
 
 
@@ -133,6 +134,30 @@ def _bare(part: FunctionType | type) -> str:
         tail = "" if end is None else lines[last - 1][end:]
         lines[first - 1 : last] = [lines[first - 1][:start] + tail]
     return re.sub(r",([)\]}])", r"\1", re.sub(r"\s+", "", "".join(lines)))
+
+
+def predictions_of(ask: str) -> dict[str, str]:
+    """``predictions``: SHA-256 of what was foreseen of the held-out model in an ask, if any.
+
+    `data/predictions` has a table for each such model.
+    """
+    return dict([("predictions", content) for model, content in _predicted() if model in ask][:1])
+
+
+@cache
+def _predicted() -> list[tuple[str, str]]:
+    """Fingerprint of a held-out model, and the hash of its table."""
+    table = paths.DATA / "models-public" / "models.tsv"
+    if not table.is_file():
+        return []
+    with table.open(encoding="utf-8", newline="") as file:
+        models = [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    files = [(x["fingerprint"], paths.DATA / "predictions" / f"{x['name']}.csv") for x in models]
+    return [
+        (model, hashlib.sha256(file.read_bytes()).hexdigest())
+        for model, file in files
+        if file.is_file()
+    ]
 
 
 def environment() -> dict[str, str | int]:

@@ -205,6 +205,7 @@ def _computed(
 def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
     """Keep a computed value and give it as it is read back, so that a second run has the same."""
     try:
+        made = {**made, **provenance.predictions_of(ask.text)}
         entry = cache().put(ask, value, made)
     except StoreError as error:
         warnings.warn(f"a result is not stored: {error.strerror or error}", StoreWarning, 3)

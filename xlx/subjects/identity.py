@@ -144,8 +144,9 @@ class PublicModel(SimpleNamespace):
     """A row of the table, text by the names of its columns.
 
     ``packages`` (``name==version``, separated by spaces) carry the model; ``parts`` are the files
-    inside, joined in this order, ``sha256`` of what is joined; ``terms`` have to be accepted, if
-    any; ``download`` and ``disk`` in MB; ``fingerprint`` of the converted folder.
+    inside, joined in this order (a single one: of every package), ``sha256`` of what is joined;
+    ``terms`` have to be accepted, if any; ``download`` and ``disk`` in MB; ``fingerprint`` of the
+    converted folder. In the table ``part{1..3}`` stands for three names, ``{01..03}`` with zeros.
     """
 
     @property
@@ -168,9 +169,21 @@ def public_models() -> dict[str, PublicModel]:
 def _table(path: Path) -> dict[str, PublicModel]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for row in rows:
+        row |= {key: " ".join(map(numbered, row[key].split())) for key in ("packages", "parts")}
     return {row["name"]: PublicModel(**row) for row in rows}
 
 
+def numbered(name: str) -> str:
+    """``part{8..10}`` as "part8 part9 part10", all spans of a name in step; another as it is."""
+    spans = _SPAN.findall(name)
+    steps = range(int(spans[0][1]) - int(spans[0][0]) + 1) if spans else [0]
+    return " ".join(
+        _SPAN.sub(lambda x, step=step: f"{int(x[1]) + step:0{len(x[1])}}", name) for step in steps
+    )
+
+
+_SPAN = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
 #: What makes a name that of an untrained twin; the seed of its weights is 1 where none is given.
 _UNTRAINED = re.compile(r"(.+)@untrained(?:-(\d+))?")

@@ -419,6 +419,24 @@ def headed_model(
     return model.requires_grad_(False), words, limit
 
 
+def language_model(name: Name) -> tuple[Any, Any]:
+    """A decoder with its head over the vocabulary, in the precision of the settings; its tokenizer.
+
+    Raises as `load`, also for a model that is no decoder.
+    """
+    from transformers import AutoModelForCausalLM
+
+    label, folder, _ = _found(name)
+    if (kind := folders.kind_of(folders.load_config(label, folder))) != "decoder":
+        raise ValueError(f"{label!r} is a model of the kind {kind}: it foresees no next word")
+    content, dtype = content_of(label, folder), weight_type(current().dtype)
+    with folders.quiet(), folders.load_errors(label, folder):
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, weights_only=True, **folders.LOCAL
+        )
+    return model.requires_grad_(False).eval(), _words(label, folder, content)
+
+
 def bare(name: str, model: Any, tokenizer: Any, kind: str = "encoder") -> Encoder:
     """A model of yours without its head, to be read as it is now, where it is; of no content."""
     weights = next(model.parameters())
