@@ -132,9 +132,9 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 	@echo "$*: running (profile $(PROFILE))"
 	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m notebooks.run.runner $* --profile $(PROFILE)
 
-# Files in the order given, the longest early; three at once on two cores, as tests also wait (for
-# processes, limits of time, disks).
-LANES := -n 3 --dist loadfile --no-loadscope-reorder
+# Files in the order given, the longest early; two at once, as each worker imports all there is. A
+# third would wait less for processes and disks, and costs a fifth more of the processor.
+LANES := -n 2 --dist loadfile --no-loadscope-reorder
 
 # The notebooks take their results from the ledger alone; a sample of these is computed again, where
 # all notebooks are tested.

@@ -11,7 +11,7 @@ from itertools import product
 
 from abx_2_dynamics import nearest
 from shared import held_out, likelihood
-from shared.held_out import PIVOTS, Plan
+from shared.held_out import Plan
 from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
@@ -79,14 +79,17 @@ def _by_plan(
 
 
 def _planned_mexa(name: str, plan: Plan) -> Calls:
+    """Raw and centred from one reading, a language after another: each is kept when it is there."""
     text = parallel.load("flores200-100", plan.languages)
-    few, ways = text.select(PIVOTS), [*product(plan.poolings, (False,))]
+    few, options = text.select(held_out.languages("pivots")), {"poolings": plan.poolings}
     return [
-        partial(_by_plan, plan, lambda: list(states.kept_by_language(load(name), text, ways))),
-        *(partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, centred=centred,
-                  poolings=plan.poolings, alternatives=not centred) for centred in (False, True)),
-        *(partial(_by_plan, plan, subject_scores, [name], few, ["MEXA"], space=space, pooling=x,
-                  max_length=None) for x in plan.poolings for space in SPACES),
+        partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, centred=None, **options),
+        *(
+            partial(_by_plan, plan, subject_scores, [name], few, ["MEXA"], space=space, pooling=x,
+                    max_length=None)
+            for x in plan.poolings
+            for space in SPACES
+        ),
     ]  # fmt: skip
 
 
@@ -113,13 +116,14 @@ def _bits(model: str, plan: Plan) -> Calls:
 
 
 def _tags(model: str, plan: Plan) -> Calls:
-    asked = [held_out.tagged(code, plan.grid) for code in plan.grid]
-    return [_asked(plan, model, texts) for texts in [held_out.tags_alone(plan.grid), *asked]]
+    sources: list[str | None] = [None, *plan.grid]
+    return [_asked(plan, model, held_out.tagged(code, plan.grid)) for code in sources]
 
 
 def _follow(model: str, plan: Plan) -> Calls:
     """Translations of sentences, then inference; each beside what it has without the first text."""
-    text, languages = parallel.load("flores200-100", held_out.GRID), [*held_out.BETWEEN]
+    text, table = parallel.load("flores200-100", held_out.languages("grid")), held_out.asked()
+    languages = table.index[table["question"] != ""]
     sources: list[str | None] = [None, *plan.grid]
     pairs = [(a, b) for b in plan.grid for a in sources if a != b]
     of_pairs = [(a, a, how) for a in languages for how in ("right", "none", "wrong")]
@@ -143,7 +147,7 @@ def _abx(name: str) -> Calls:
 
 def _mexa(name: str, poolings: Sequence[str]) -> Calls:
     text = parallel.load("flores200-100")
-    few = text.select(PIVOTS)
+    few = text.select(held_out.languages("pivots"))
     ways = list(product(poolings, (False, True)))
     calls: Calls = [lambda: list(states.kept_by_language(load(name), text, ways))]
     for special in (False, True):

@@ -7,26 +7,26 @@ sentences, which are chosen here by rules that no result had a part in.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+import pandas as pd
 
 from shared.likelihood import Texts
+from xlx.results import paths
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
 
-#: The family's languages and twelve more, among which every one is the pivot once.
-PIVOTS = (
-    "ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr",
-    "hu", "is", "it", "ja", "ko", "lv", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr",
-    "uk", "ur", "vi", "zh", "af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo",
-    "zu",
-)  # fmt: skip
-#: Topics where not all languages are asked; text in two languages; the largest's share of that.
-FEW_TOPICS = (
-    "en", "de", "es", "fr", "ru", "uk", "fi", "hu", "tr", "ar", "fa", "hi", "zh", "ja", "ko", "vi",
-    "id", "sw", "yo", "am", "ka", "he", "th", "tl",
-)  # fmt: skip
-GRID = ("ar", "de", "en", "es", "fr", "hi", "ja", "ru", "sw", "tr", "vi", "zh")
-FEW_GRID = ("de", "en", "hi", "zh")
-FEW_WMT = ("ar", "de", "en", "es", "fi", "fr", "hi", "ja", "ru", "tr", "vi", "zh")
+
+@cache
+def asked() -> pd.DataFrame:
+    """By language what it is asked in, the names of topics, and what stands between two texts."""
+    table = pd.read_csv(paths.DATA / "predictions" / "asked.csv", keep_default_na=False)
+    return table.set_index("language")
+
+
+def languages(of: str) -> tuple[str, ...]:
+    """Those of "pivots", "few topics", "grid", "few grid" or "few wmt", in the table's order."""
+    return tuple(asked().index[asked()[of] == 1])
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,31 @@ class Plan:
 
 
 def first_languages(n: int) -> tuple[str, ...]:
-    """`PIVOTS` and, up to n languages of FLORES-200, others by the hash of their code."""
+    """Those of the table and, up to n of FLORES-200, others by the hash of their code."""
     codes = parallel.load("flores200-100").languages
-    rest = [code for code in codes if code not in {*PIVOTS, *FEW_TOPICS}]
+    rest = [code for code in codes if code not in asked().index]
     rest.sort(key=lambda code: hashlib.sha256(code.encode()).hexdigest())
-    chosen = [*dict.fromkeys([*PIVOTS, *FEW_TOPICS]), *rest][:n]
+    chosen = [*asked().index, *rest][:n]
     return tuple(code for code in codes if code in chosen)
 
 
 def plans() -> Mapping[str, Plan]:
     """By name the plan of each held-out model, and of the decoder that was there before."""
-    decoded = ("weighted_mean", "last")
+    decoded, grid = ("weighted_mean", "last"), tuple(sorted(languages("grid")))
     return {
         "embeddinggemma-300m": Plan(("mean",)),
-        "qwen2.5-coder-0.5b-instruct": Plan(decoded, "bfloat16", n_wmt=300, n_bits=300, grid=GRID),
+        "qwen2.5-coder-0.5b-instruct": Plan(decoded, "bfloat16", n_wmt=300, n_bits=300, grid=grid),
         "qwen2.5-coder-1.5b-instruct": Plan(
-            decoded, "bfloat16", first_languages(100), FEW_TOPICS, FEW_WMT, 300, 60, FEW_GRID
+            decoded,
+            "bfloat16",
+            first_languages(100),
+            languages("few topics"),
+            languages("few wmt"),
+            300,
+            60,
+            languages("few grid"),
         ),
-        "gemma-3-270m": Plan(decoded, n_bits=300, grid=GRID),
+        "gemma-3-270m": Plan(decoded, n_bits=300, grid=grid),
     }
 
 
@@ -87,41 +94,14 @@ def sentences(plan: Plan) -> dict[str, Texts]:
     return {code: Texts([""], [[*text.sentences[code]]]) for code in text.languages}
 
 
-#: A topic's name in each language, as a tag behind a text; in the order of `labelled.TOPICS`.
-TAGS: Mapping[str, Sequence[str]] = {
-    "ar": ("ترفيه", "جغرافيا", "صحة", "سياسة", "علوم", "رياضة", "سفر"),
-    "de": (
-        "Unterhaltung",
-        "Geographie",
-        "Gesundheit",
-        "Politik",
-        "Wissenschaft",
-        "Sport",
-        "Reisen",
-    ),
-    "en": ("entertainment", "geography", "health", "politics", "science", "sports", "travel"),
-    "es": ("entretenimiento", "geografía", "salud", "política", "ciencia", "deportes", "viajes"),
-    "fr": ("divertissement", "géographie", "santé", "politique", "science", "sport", "voyage"),
-    "hi": ("मनोरंजन", "भूगोल", "स्वास्थ्य", "राजनीति", "विज्ञान", "खेल", "यात्रा"),
-    "ja": ("エンターテインメント", "地理", "健康", "政治", "科学", "スポーツ", "旅行"),
-    "ru": ("развлечения", "география", "здоровье", "политика", "наука", "спорт", "путешествия"),
-    "sw": ("burudani", "jiografia", "afya", "siasa", "sayansi", "michezo", "safari"),
-    "tr": ("eğlence", "coğrafya", "sağlık", "siyaset", "bilim", "spor", "seyahat"),
-    "vi": ("giải trí", "địa lý", "sức khỏe", "chính trị", "khoa học", "thể thao", "du lịch"),
-    "zh": ("娱乐", "地理", "健康", "政治", "科学", "体育", "旅行"),
-}
+def tagged(language: str | None, codes: Sequence[str]) -> Texts:
+    """The test texts of SIB-200 in one language, or no text; behind each its topic's names.
 
-
-def tagged(language: str, languages: Sequence[str]) -> Texts:
-    """The test texts of SIB-200 in one language, a tag in each of the languages behind each."""
-    texts = labelled.load_labelled("TOPIC", language, "test").first
-    tags = [tag for code in languages for tag in TAGS[code]]
+    Names are tags, in each of the languages of ``codes``, in the order of `labelled.TOPICS`.
+    """
+    texts = [""] if language is None else labelled.load_labelled("TOPIC", language, "test").first
+    tags = asked().loc[[*codes], [*labelled.TOPICS]].to_numpy().ravel().tolist()
     return Texts([f"{text}\n#" for text in texts], [tags] * len(texts))
-
-
-def tags_alone(languages: Sequence[str]) -> Texts:
-    """The same tags behind no text."""
-    return Texts(["\n#"], [[tag for code in languages for tag in TAGS[code]]])
 
 
 N_TRANSLATED, N_OTHERS = 30, 4
@@ -143,28 +123,20 @@ def translations(text: ParallelCorpus, source: str | None, target: str) -> Texts
     return Texts([f"{sentence}\n" for sentence in before], candidates(text, target))
 
 
-#: A question and three answers between premise and hypothesis, for entailment, neutral and
-#: contradiction (XGLM, Lin et al. 2022, Table 5, with other words in other languages).
-BETWEEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "en": (", right?", (" Yes, ", " Also, ", " No, ")),
-    "de": (", oder?", (" Ja, ", " Auch, ", " Nein, ")),
-    "es": (", ¿verdad?", (" Sí, ", " Además, ", " No, ")),
-    "fr": (", n'est-ce pas ?", (" Oui, ", " Aussi, ", " Non, ")),
-    "zh": ("，对吗？", ("是的，", "另外，", "不，")),
-}
 N_PAIRS = 300
 
 
 def inference(source: str, target: str, premises: str = "right") -> Texts:
-    """Pairs of XNLI, premise in one language and the rest in another, with each answer.
+    """Pairs of XNLI, premise in one language and the rest in another, with each answer between.
 
+    A question stands behind the premise (XGLM, Lin et al. 2022, Table 5, in the target's words).
     ``premises``: "right", "none", or "wrong", those of the pair before in the same draw.
     """
     first, second = (
         labelled.load_labelled("NLI", x, "test", source="xnli-whole").take(N_PAIRS, 1)
         for x in (source, target)
     )
-    question, answers = BETWEEN[target]
+    question, *answers = asked().loc[target, ["question", *labelled.NLI]]
     before = {"right": [*first.first], "none": [""] * N_PAIRS,
               "wrong": [first.first[i - 1] for i in range(N_PAIRS)]}[premises]  # fmt: skip
     return Texts(

@@ -137,10 +137,10 @@ def test_each_fault_is_named_in_one_sentence(audited: Audited, fault, message: s
 # --- the sample -----------------------------------------------------------------------------------
 
 
-def overview(**seconds: list[float]) -> pd.DataFrame:
+def overview(device: str = "cpu", **seconds: list[float]) -> pd.DataFrame:
     """Kind → seconds of its entries."""
     rows = [
-        {"kind": kind, "identity": f"{kind}-{i}", "seconds": own, "notebooks": ["abx-1-a"]}
+        {"kind": kind, "identity": f"{kind}-{i}", "seconds": own, "device": device}
         for kind, several in seconds.items()
         for i, own in enumerate(several)
     ]
@@ -157,6 +157,7 @@ def test_the_sample_has_every_kind_and_fits() -> None:
     assert counts["middle"] >= 3
     assert "long" not in counts
     assert drawn["identity"].is_unique
+    assert audit.draw(overview("NVIDIA H200", slow=[16.0, 50.0]), "hash", "", 120).empty
 
 
 def test_long_runs_are_no_orphans_and_what_cannot_be_computed_is_not_drawn(
