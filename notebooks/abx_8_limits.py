@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -148,12 +149,17 @@ _MEASURED = {
 MASKED = ("like length", "near", "like length and near", "as like length")
 
 
+def _vocabulary(model: str) -> SimpleNamespace:
+    """What is asked of a model to say which sentences are near: how it writes them, whole."""
+    return SimpleNamespace(tokenizer=loading.tokenizer(model), limit=lambda _: None)
+
+
 def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
     """Every measure of every world, means over pairs: one row per measure and space.
 
     ``model``: whose subwords say which sentences are near.
     """
-    masks = masks_of(text, MASKED, lambda: loading.load(model))
+    masks = masks_of(text, MASKED, lambda: _vocabulary(model))
     rows: dict[tuple[str, str], dict[str, float]] = {}
     for world, of in WORLDS.items():
         vectors = of(text)

@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.claims import UNTOLD, crossed
+from shared.controls import subword_sets
 from shared.courses import COURSES, SCHEDULE, course_correlations, course_ranks
 from shared.shown import in_points, listed
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
@@ -29,9 +30,7 @@ from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import ALGORITHMS, Recipe, Sparing
-from xlx.subjects.loading import load
-from xlx.subjects.states import bag_of_subwords
-from xlx.text.parallel import ParallelCorpus
+from xlx.subjects.loading import tokenizer
 
 sparse = deferred("scipy.sparse")
 linear_model = deferred("sklearn.linear_model")
@@ -100,7 +99,7 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
         linear_model.LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
         for c in PENALTIES
     ]
-    pieces = load(name).tokenizer
+    pieces = tokenizer(name)
     signs, signed = {}, {}
     signed_too = len(task.train[source].classes) == 2 and set(task.train) == set(task.test)
     for code, part in task.train.items() if signed_too else ():
@@ -132,12 +131,8 @@ def _words(texts: Sequence[str]) -> list[set[str]]:
 
 def _bags(texts: Mapping[str, Sequence[str]], name: str) -> dict[str, sparse.csr_array]:
     """Which subwords a text has, 0 or 1."""
-    encoder, bags = load(name), {}
-    for key, of in texts.items():
-        rows = tuple(of)
-        corpus = ParallelCorpus(key, {key: rows}, rows, rows, "", "")
-        bags[key] = (bag_of_subwords(encoder, corpus)[key] > 0).astype(float).tocsr()
-    return bags
+    read = tokenizer(name)
+    return {key: subword_sets(read, of) for key, of in texts.items()}
 
 
 def _best_sign(

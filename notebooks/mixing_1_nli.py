@@ -10,6 +10,7 @@ import pandas as pd
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
+from shared.controls import subword_sets
 from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points, in_points
@@ -20,7 +21,6 @@ from xlx.plots.panels import rows_of
 from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
-from xlx.subjects.states import tokenise
 from xlx.text.examples import Examples
 
 sparse, linear_model = deferred("scipy.sparse"), deferred("sklearn.linear_model")
@@ -141,21 +141,14 @@ def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
 def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
     """The share of the shorter text's distinct subwords that the other has too, ``(L, L, n)``."""
     read = loading.tokenizer(tokenizer)
-
-    def bags(texts: Sequence[str]) -> sparse.csr_matrix:
-        columns, _ = tokenise(read, list(texts), limit=None, add_special_tokens=False)
-        ids = [sorted(set(own)) for own in columns["input_ids"]]
-        ends = np.cumsum([0, *map(len, ids)])
-        every = np.concatenate([*ids, []]).astype(int)
-        return sparse.csr_matrix((np.ones(ends[-1]), every, ends), (len(ids), len(read)))
-
     first, second = (
-        [bags(getattr(x, side)) for x in sets.values()] for side in ("first", "second")
+        [subword_sets(read, getattr(x, side)) for x in sets.values()]
+        for side in ("first", "second")
     )
 
-    def shared(one: sparse.csr_matrix, other: sparse.csr_matrix) -> np.ndarray:
+    def shared(one: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
         least = np.minimum(np.diff(one.indptr), np.diff(other.indptr))
-        return np.asarray(one.multiply(other).sum(axis=1))[:, 0] / np.maximum(least, 1)
+        return one.multiply(other).sum(axis=1) / np.maximum(least, 1)
 
     return np.array([[shared(one, other) for other in second] for one in first])
 

@@ -1,18 +1,24 @@
 """Controls: words out of order, one part, no question (Rajaee and Monz); length or words alone."""
 
+from __future__ import annotations
+
 import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from xlx.results.deferred import deferred
+from xlx.subjects.states import tokenise
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.languages import joined_words, spaceless, words
 from xlx.text.questions import Questions
+
+sparse = deferred("scipy.sparse")
 
 T = TypeVar("T", Examples, Questions)
 _PARTS = ("first", "second")
@@ -131,3 +137,12 @@ def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np
         for word in {word for text in texts for word in text.split()}
     }
     return np.array([np.mean([drawn[x] for x in text.split()], axis=0) for text in texts])
+
+
+def subword_sets(tokenizer: Any, texts: Sequence[str]) -> sparse.csr_array:
+    """Which subwords of a vocabulary each text has, 0 or 1: ``(n, vocabulary)``."""
+    columns, _ = tokenise(tokenizer, list(texts), limit=None, add_special_tokens=False)
+    ids = [sorted(set(own)) for own in columns["input_ids"]]
+    ends = np.cumsum([0, *map(len, ids)])
+    every = np.concatenate([*ids, []]).astype(int)
+    return sparse.csr_array((np.ones(ends[-1]), every, ends), (len(ids), len(tokenizer)))

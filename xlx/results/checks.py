@@ -43,9 +43,10 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def whole_characters(texts: Iterable[Any], where: str, kind: type[ValueError] = ValueError) -> None:
     """Refuse texts, or rows of them, with half a character (a lone surrogate of UTF-16)."""
-    with suppress(TypeError, UnicodeEncodeError):
-        "".join(texts).encode()  # the quick way to find none
-        return
+    for joined in (texts, map("".join, texts)):  # the quick way to find none
+        with suppress(TypeError, UnicodeEncodeError):
+            "".join(joined).encode()
+            return
     for position, row in enumerate(texts):
         if half := next(filter(None, map(_HALF.search, _strings(row))), None):
             what = f"{half[0]!r} is half a character; write the whole one"
