@@ -14,8 +14,9 @@ from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.measures.mixing import OVERALL, MixingError, paired_difference
+from xlx.results import work
 from xlx.results.deferred import deferred
-from xlx.subjects import loading
+from xlx.subjects import identity, loading
 from xlx.subjects.jobs import Job, Recipe
 from xlx.subjects.states import tokenise
 from xlx.text import examples, labelled, questions
@@ -317,6 +318,19 @@ def bag_of_subwords(
     are not parallel.
     """
     aligned(sets)
+    about = {
+        "bag of": identity.fingerprint(name), "train": train.text_hash(), "seed": seed,
+        "sets": [[code, part.text_hash()] for code, part in sets.items()],
+    }  # fmt: skip
+    fitted = work.result(PAIRED_SUBWORDS, about, name, train, sets, seed)
+    said = fitted["classes"][fitted["logits"].argmax(axis=-1)].astype(np.int16)
+    return replace(baseline_grid("bag of subwords", sets, said), logits=fitted["logits"])
+
+
+def _regression_on_subwords(
+    name: str, train: Examples, sets: Mapping[str, Examples], seed: int
+) -> dict[str, np.ndarray]:
+    """What `bag_of_subwords` answers: ``logits`` ``(L, L, n, n_classes)`` of ``classes``."""
     tokenizer = loading.tokenizer(name)
     texts = [side for part in (train, *sets.values()) for side in (part.first, part.second)]
     distinct = list(dict.fromkeys(text for side in texts for text in side))
@@ -338,8 +352,12 @@ def bag_of_subwords(
         [fitted.predict_log_proba(_features(cell, bags, size)[:, seen]) for cell in row]
         for row in cells
     ])  # fmt: skip
-    said = fitted.classes_[logits.argmax(axis=-1)].astype(np.int16)
-    return replace(baseline_grid("bag of subwords", sets, said), logits=logits)
+    return {"logits": logits.astype(np.float32), "classes": fitted.classes_}
+
+
+PAIRED_SUBWORDS = work.Kind(
+    "states", _regression_on_subwords, tolerance=0.05, function="bag_of_subwords"
+)
 
 
 def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) -> sparse.csr_matrix:

@@ -317,11 +317,11 @@ class Bigrams:
         n_left, n_right = left.get(word, 0), right.get(word, 0)
         if not (n_left and n_right):
             return
-        fewer, more = sorted((left, right), key=len)
-        for other in fewer:  # in order of first occurrence, the same in every run; a set has none
-            if other in more and other != word:
-                ratios = left[other] / n_left, right[other] / n_right
-                if max(abs(math.log(ratio)) for ratio in ratios) <= limit:
+        sides = [(left, n_left), (right, n_right)]
+        (fewer, n_fewer), (more, n_more) = sorted(sides, key=lambda side: len(side[0]))
+        for other, count in fewer.items():  # by first occurrence, the same in every run
+            if other in more and abs(math.log(count / n_fewer)) <= limit and other != word:
+                if abs(math.log(more[other] / n_more)) <= limit:
                     yield other
 
 
