@@ -320,9 +320,13 @@ class Bigrams:
         sides = [(left, n_left), (right, n_right)]
         (fewer, n_fewer), (more, n_more) = sorted(sides, key=lambda side: len(side[0]))
         for other, count in fewer.items():  # by first occurrence, the same in every run
-            if other in more and abs(math.log(count / n_fewer)) <= limit and other != word:
-                if abs(math.log(more[other] / n_more)) <= limit:
-                    yield other
+            if (
+                other in more
+                and other != word
+                and abs(math.log(count / n_fewer)) <= limit
+                and abs(math.log(more[other] / n_more)) <= limit
+            ):
+                yield other
 
 
 def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
