@@ -96,6 +96,11 @@ export TOKENIZERS_PARALLELISM := false
 export OPENBLAS_NUM_THREADS := 1
 # The others sleep while they wait: on a busy machine spinning takes most of the time there is.
 export OMP_WAIT_POLICY ?= PASSIVE
+# Memory that was given back is kept for the next arrays, as to take it from the system again, page by
+# page, takes long (glibc's names; other systems do not read them).
+export MALLOC_TRIM_THRESHOLD_ ?= 1000000000
+export MALLOC_MMAP_THRESHOLD_ ?= 1000000000
+export ARROW_DEFAULT_MEMORY_POOL ?= system
 # Settings, histories and downloads of the tools stay in the repository (HF_HOME, if set, is kept).
 export HF_HOME ?= $(CURDIR)/cache/huggingface
 TOOLS := cache/tools
