@@ -50,8 +50,8 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
     ]
     options = {"poolings": plan.poolings[:1], "centred": None}
     if covered := stored(measure_coverage, model, text, **options):
-        for name, of in zip(("mu", "centred"), covered.values(), strict=True):
-            table[name] = pd.Series(of.scores.mu.max(axis=0), of.scores.languages)
+        for name, coverage_of in zip(("mu", "centred"), covered.values(), strict=True):
+            table[name] = pd.Series(coverage_of.scores.mu.max(axis=0), coverage_of.scores.languages)
     codes = plan.topics or text.languages
     probed = stored(probe_topics, [model], codes, seeds=range(3))
     if probed is not None:

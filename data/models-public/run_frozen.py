@@ -130,7 +130,7 @@ def _follow(model: str, plan: Plan) -> Calls:
     of_pairs += [(a, b, "right") for a, b in product(languages, languages) if a != b]
     return [
         *(_asked(plan, model, held_out.translations(text, a, b)) for a, b in pairs),
-        *(_asked(plan, model, held_out.inference(*of)) for of in of_pairs),
+        *(_asked(plan, model, held_out.inference(*pair)) for pair in of_pairs),
     ]
 
 

@@ -109,11 +109,13 @@ N_TRANSLATED, N_OTHERS = 30, 4
 
 def candidates(text: ParallelCorpus, language: str) -> list[list[str]]:
     """The first sentences in a language, and behind each the four others of most like length."""
-    said = text.sentences[language]
+    lines = text.sentences[language]
     rows = []
     for i in range(N_TRANSLATED):
-        others = sorted((abs(len(said[j]) - len(said[i])), j) for j in range(len(said)) if j != i)
-        rows.append([said[i], *(said[j] for _, j in others[:N_OTHERS])])
+        others = sorted(
+            (abs(len(lines[j]) - len(lines[i])), j) for j in range(len(lines)) if j != i
+        )
+        rows.append([lines[i], *(lines[j] for _, j in others[:N_OTHERS])])
     return rows
 
 
@@ -137,8 +139,11 @@ def inference(source: str, target: str, premises: str = "right") -> Texts:
         for x in (source, target)
     )
     question, *answers = asked().loc[target, ["question", *labelled.NLI]]
-    before = {"right": [*first.first], "none": [""] * N_PAIRS,
-              "wrong": [first.first[i - 1] for i in range(N_PAIRS)]}[premises]  # fmt: skip
+    before = {
+        "right": [*first.first],
+        "none": [""] * N_PAIRS,
+        "wrong": [first.first[i - 1] for i in range(N_PAIRS)],
+    }[premises]
     return Texts(
         [f"{text.rstrip('.。!?')}{question}" for text in before],
         [[f"{answer}{text}" for answer in answers] for text in second.second],

@@ -46,9 +46,11 @@ def bits(name: Name, texts: Texts) -> dict[str, np.ndarray]:
     """
     joined = [text for row in texts.following for text in row]
     about = {
-        "model": fingerprint(name), "dtype": current().dtype,
-        "contexts": sentences_hash(texts.contexts), "following": sentences_hash(joined),
-    }  # fmt: skip
+        "model": fingerprint(name),
+        "dtype": current().dtype,
+        "contexts": sentences_hash(texts.contexts),
+        "following": sentences_hash(joined),
+    }
     return work.result(LIKELIHOOD, about, name, texts)
 
 
@@ -119,10 +121,10 @@ class _Reader:
         head = self.model.get_output_embeddings()
         cap = getattr(self.model.config, "final_logit_softcapping", None)
         parts = []
-        for some, of in zip(states.split(_PLACES), tokens.split(_PLACES), strict=True):
+        for some, pieces in zip(states.split(_PLACES), tokens.split(_PLACES), strict=True):
             logits = head(some).float()
             logits = cap * torch.tanh(logits / cap) if cap else logits
-            parts.append(torch.nn.functional.cross_entropy(logits, of, reduction="none"))
+            parts.append(torch.nn.functional.cross_entropy(logits, pieces, reduction="none"))
         return torch.cat(parts).double() / np.log(2)
 
 
