@@ -164,9 +164,12 @@ def neighbouring_pairs(languages: Sequence[str], n: int | None = None) -> list[t
 
 
 def sampling(
-    names: Sequence[Name], corpus: ParallelCorpus, pairs: _Pairs, draw: Mapping[str, int],
+    names: Sequence[Name],
+    corpus: ParallelCorpus,
+    pairs: _Pairs,
+    draw: Mapping[str, int],
     **options: object,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The sampled score, in independent runs (`abx.sampled`, with ``draw``), against the exact one.
 
     Returns one row per condition: ``model``, ``task``, ``layer``, ``language_1``, ``language_2``,
@@ -315,10 +318,18 @@ def shuffle_curves(table: pd.DataFrame) -> Figure:
 
 
 def _over_layers(table: pd.DataFrame, series: str, drawn: Mapping[str, tuple]) -> Figure:
-    on = curves(table, x="layer", value="score", series=series, panel="model",
-                looks={name: own for name, (_, own) in drawn.items()},
-                labels={name: label for name, (label, _) in drawn.items()},
-                columns=3, width=2.8, height=1.9)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="score",
+        series=series,
+        panel="model",
+        looks={name: own for name, (_, own) in drawn.items()},
+        labels={name: label for name, (label, _) in drawn.items()},
+        columns=3,
+        width=2.8,
+        height=1.9,
+    )
     return on.done(LAYER, "MD", handles=with_lines(on))
 
 
@@ -344,9 +355,17 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    on = scatter(table, x="MD", y="retrieval", series="model", panel="pairing",
-                 looks=style.looks(order(table, "model")), size=8, alpha=0.4,
-                 width=2.8)  # fmt: skip
+    on = scatter(
+        table,
+        x="MD",
+        y="retrieval",
+        series="model",
+        panel="pairing",
+        looks=style.looks(order(table, "model")),
+        size=8,
+        alpha=0.4,
+        width=2.8,
+    )
     across(on, x=0.5, y=1 / n_sentences)
     chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")
     x = "MD of one pair of languages: share of triplets (one point per pair)"
@@ -389,9 +408,12 @@ def in_short(means: pd.DataFrame, models: Sequence[str]) -> str:
 
 
 def reading(
-    means: pd.DataFrame, spoiled: pd.DataFrame, spread: pd.DataFrame, error: pd.DataFrame,
+    means: pd.DataFrame,
+    spoiled: pd.DataFrame,
+    spread: pd.DataFrame,
+    error: pd.DataFrame,
     correlations: pd.DataFrame,
-) -> str:  # fmt: skip
+) -> str:
     """What the tables say: each finding a sentence with its number, in Markdown."""
     said = [
         f"**Reading.** Runs of the sampled score differ by {spread['sd'].mean():.4f}, as shares of "

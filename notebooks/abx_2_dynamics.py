@@ -206,8 +206,17 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     table, twins = (of.assign(kind=of["task"].map(kind)) for of in (table, twins))
     looks = {task: MEASURES.get(task, look(BLACK, "v", ":")) for task in kind}
     table = pd.concat([rows_of(table, kind=of) for of in KINDS])
-    on = curves(table, looks=looks, labels=NAMES, panel=("kind", "model"), width=2.75, height=1.9,
-                sharex="col", every=3, **AXES)  # fmt: skip
+    on = curves(
+        table,
+        looks=looks,
+        labels=NAMES,
+        panel=("kind", "model"),
+        width=2.75,
+        height=1.9,
+        sharex="col",
+        every=3,
+        **AXES,
+    )
     thin = {task: look | {"marker": ""} for task, look in looks.items()}
     curves(twins, looks=thin, labels=dict.fromkeys(kind, "_"), on=on, low="", linewidth=0.8, **AXES)
     for (of, model), axes in on.axes.items():
@@ -247,10 +256,18 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
     n_cells = len(tasks) * table["checkpoint"].nunique()
     on = heatmap(
-        table, row="layer", column="checkpoint", value="score", panel=("model", "task"),
-        rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
+        table,
+        row="layer",
+        column="checkpoint",
+        value="score",
+        panel=("model", "task"),
+        rows=sorted(table["layer"].unique(), reverse=True),
+        tops=lambda step: f"{step:,}",
         written=number if n_cells <= 28 else None,
-        cell=(7.8 / n_cells, 0.24), turned=45 if n_cells <= 28 else 90,
-        bar="ABX score (bright: high)", edge=(0.7, 1.4), grey="no such checkpoint",
-    )  # fmt: skip
+        cell=(7.8 / n_cells, 0.24),
+        turned=45 if n_cells <= 28 else 90,
+        bar="ABX score (bright: high)",
+        edge=(0.7, 1.4),
+        grey="no such checkpoint",
+    )
     return on.done("training step", LAYER)

@@ -87,10 +87,14 @@ def tradeoff_correlations(by_layer: pd.DataFrame, embedding_layer: bool = True) 
 
 
 def held_pairs(
-    measured: Sequence[CheckpointScores], twins: Sequence[CheckpointScores],
-    bags: Sequence[CheckpointScores], corpus: ParallelCorpus, embedding_layer: bool = True,
-    *, layers: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    measured: Sequence[CheckpointScores],
+    twins: Sequence[CheckpointScores],
+    bags: Sequence[CheckpointScores],
+    corpus: ParallelCorpus,
+    embedding_layer: bool = True,
+    *,
+    layers: bool = False,
+) -> pd.DataFrame:
     """LD and `MEANINGS` of each pair, with what needs no training beside them.
 
     ``twins``, ``bags``: of the models of ``measured``, in their order. Means over layers, or with
@@ -125,9 +129,11 @@ def held_sets(pairs: pd.DataFrame, meaning: str) -> dict[str, list[str]]:
 
 
 def partial_tradeoffs(
-    held: pd.DataFrame, by: Sequence[str] = ("model",), given: Sequence[str] | None = None,
+    held: pd.DataFrame,
+    by: Sequence[str] = ("model",),
+    given: Sequence[str] | None = None,
     methods: Sequence[str] = METHODS,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """What is left of the correlation of LD with `MEANINGS`, given what needs no training.
 
     ``held`` as of `held_pairs`; ``given``: labels of `held_sets`, None: all. Columns ``by``, ``LD
@@ -135,13 +141,15 @@ def partial_tradeoffs(
     """
     tables = {
         (*key, meaning): partial_correlations(
-            rows, "LD", meaning,
+            rows,
+            "LD",
+            meaning,
             {x: of for x, of in held_sets(rows, meaning).items() if given is None or x in given},
             methods,
         )
         for key, rows in held.groupby(list(by), sort=False)
         for meaning in MEANINGS
-    }  # fmt: skip
+    }
     names = [*by, "LD with"]
     return pd.concat(tables, names=names).reset_index(names).reset_index(drop=True)
 
@@ -171,13 +179,27 @@ def tradeoff(
     )
     long["panel"] = list(zip(long["model"], long["meaning"], strict=True))
     ends = [
-        index for _, own in parts(long, "panel") for score in ("LD", "score")
+        index
+        for _, own in parts(long, "panel")
+        for score in ("LD", "score")
         for index in (own[score].idxmin(), own[score].idxmax())
-    ]  # fmt: skip
+    ]
     long["written"] = long["pair"].where(long.index.isin(ends), "")
-    on = scatter(long, x="LD", y="score", panel="panel", looks={None: look(BLUE, "o")},
-                 columns=table["model"].nunique(), written="written", size=7, alpha=0.4,
-                 width=3.9, height=2.4, sharex="col", sharey="col")  # fmt: skip
+    on = scatter(
+        long,
+        x="LD",
+        y="score",
+        panel="panel",
+        looks={None: look(BLUE, "o")},
+        columns=table["model"].nunique(),
+        written="written",
+        size=7,
+        alpha=0.4,
+        width=3.9,
+        height=2.4,
+        sharex="col",
+        sharey="col",
+    )
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     return on.done("LD of a language pair (chance: 0.5)", "MD of a language pair (chance: 0.5)")
 
@@ -195,8 +217,18 @@ def correlation_course(table: pd.DataFrame, x: str = "checkpoint") -> Figure:
         name: MEASURES[meaning] | ({"markerfacecolor": "white"} if "given" in name else {})
         for name, meaning in zip(series, table["LD with"], strict=True)
     }
-    on = curves(table.assign(series=series), x=x, value="r", series="series", panel="model",
-                looks=looks, even=x == "checkpoint", columns=3, width=3.9, height=2.2)  # fmt: skip
+    on = curves(
+        table.assign(series=series),
+        x=x,
+        value="r",
+        series="series",
+        panel="model",
+        looks=looks,
+        even=x == "checkpoint",
+        columns=3,
+        width=3.9,
+        height=2.2,
+    )
     across(on, y=0, **ZERO | {"linestyle": "-"})
     for axes in on.axes.values() if x != "checkpoint" else ():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

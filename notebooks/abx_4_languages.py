@@ -51,9 +51,11 @@ def stretched(scores: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def heights(
-    measured: Sequence[CheckpointScores], twins: Sequence[CheckpointScores],
-    bags: Sequence[CheckpointScores], embedding_layer: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+    measured: Sequence[CheckpointScores],
+    twins: Sequence[CheckpointScores],
+    bags: Sequence[CheckpointScores],
+    embedding_layer: bool = True,
+) -> pd.DataFrame:
     """The score of each language, beside that of the untrained twin and of the bag of subwords.
 
     In parallel lists. Columns ``model``, ``task``, ``language``, ``score`` and its ends, ``twin``,
@@ -122,10 +124,21 @@ def language_maps(
     columns = 3 if len(bars) == 6 else len(bars)
     width = (8 / columns - 0.12) / table[column].nunique()
     on = heatmap(
-        table, panel="panel", row="language", column=column, value="score", rows=list(rows),
-        tops=lambda step: f"{step:,}", columns=columns, turned=90, bar_by=bars.get,
-        bar=dict(zip(table["bar"], table["bar"], strict=True)), edge=(0.7, 1.5),
-        framed="turn" if framed else None, cell=(min(0.32, width), 0.125), grey=f"no such {column}",
-    )  # fmt: skip
+        table,
+        panel="panel",
+        row="language",
+        column=column,
+        value="score",
+        rows=list(rows),
+        tops=lambda step: f"{step:,}",
+        columns=columns,
+        turned=90,
+        bar_by=bars.get,
+        bar=dict(zip(table["bar"], table["bar"], strict=True)),
+        edge=(0.7, 1.5),
+        framed="turn" if framed else None,
+        cell=(min(0.32, width), 0.125),
+        grey=f"no such {column}",
+    )
     told = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
     return on.done("training step" if column == "checkpoint" else LAYER, handles=told)

@@ -75,18 +75,24 @@ def amounts_of_text(rows: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataFra
     interval over languages; NaN of a model that no table is named for.
     """
     known = {
-        model: characters() if place == ARCHIVES
+        model: characters()
+        if place == ARCHIVES
         else pd.read_csv(paths.ROOT / place, sep="\t", index_col="language").iloc[:, 0]
-        for model, place in tables.items() if place
-    }  # fmt: skip
+        for model, place in tables.items()
+        if place
+    }
     read = [
         known[model].get(code, np.nan) if model in known else np.nan
         for model, code in zip(rows["model"], rows["language"], strict=True)
     ]
     return statistics.correlations(
-        rows.assign(amount=read), ["task", "model"], "amount", "accuracy",
-        languages=("language",), method="spearman",
-    )  # fmt: skip
+        rows.assign(amount=read),
+        ["task", "model"],
+        "amount",
+        "accuracy",
+        languages=("language",),
+        method="spearman",
+    )
 
 
 # --- what is probed -------------------------------------------------------------------------------
@@ -105,9 +111,11 @@ class HypothesisAlone(ProbeSetup):
 
 
 def course_of(
-    name: str, leave_out: Sequence[int] = (), steps: Sequence[int] | None = None,
+    name: str,
+    leave_out: Sequence[int] = (),
+    steps: Sequence[int] | None = None,
     checkpoints: str = "all",
-) -> dict[int, Name]:  # fmt: skip
+) -> dict[int, Name]:
     """Checkpoint → state: 0 is what is untrained (`before_training`), 1 a model without history.
 
     Of ``steps`` those that the series has, and its last checkpoint in any case. ``checkpoints``:
@@ -122,10 +130,14 @@ def course_of(
 
 
 def probed(
-    names: Sequence[str], of_tasks: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
-    which: Mapping[str, object] | None = None, entities: bool = False,
+    names: Sequence[str],
+    of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    *,
+    which: Mapping[str, object] | None = None,
+    entities: bool = False,
     **options: object,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`monolingual` of several models and tasks, by checkpoint, at all layers.
 
     ``which``: options of `course_of`; ``entities``: whether NER has the F1 of whole entities.
@@ -142,9 +154,10 @@ def probed(
 
 
 def probed_alone(
-    tasks_of: Mapping[str, Sequence[str]], of_tasks: Mapping[str, ProbeSetup],
+    tasks_of: Mapping[str, Sequence[str]],
+    of_tasks: Mapping[str, ProbeSetup],
     codes: Mapping[str, Sequence[str]],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Models as they are in some tasks, as the long runs of public models ask; checkpoint 1.
 
     F1 of entities is that of `cross_lingual` within a language: in fewer languages than the task
@@ -361,9 +374,12 @@ def regression_table(
 
 
 def slopes_of_runs(
-    runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, of_tasks: Mapping[str, ProbeSetup],
-    codes: Mapping[str, Sequence[str]], measures: Mapping[str, str],
-) -> pd.DataFrame:  # fmt: skip
+    runs: Mapping[str, Sequence[str]],
+    corpus: ParallelCorpus,
+    of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    measures: Mapping[str, str],
+) -> pd.DataFrame:
     """Accuracy regressed on LD and MD over languages, in every run of a recipe.
 
     ``runs``: recipe → its runs, which differ in the seed of pretraining, also without weights here
@@ -502,10 +518,16 @@ def best_checkpoints(
         normalised=(table["accuracy"] - lowest) / (highest - lowest).where(highest > lowest),
     )
     on = language_courses(
-        table, lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)",
-        value="normalised", rows=list(names), across=sorted(table["checkpoint"].unique()),
-        own_rows=True, framed="best", cell=(0.2, 0.165), edge=(0.5, 1.6),
-    )  # fmt: skip
+        table,
+        lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)",
+        value="normalised",
+        rows=list(names),
+        across=sorted(table["checkpoint"].unique()),
+        own_rows=True,
+        framed="best",
+        cell=(0.2, 0.165),
+        edge=(0.5, 1.6),
+    )
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
 
@@ -518,7 +540,16 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """
     sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
     on = lanes(
-        rules, item="language", items=[*sizes.index], value="delta", panel="panel", low="",
-        looks={None: look(BLUE, "o")}, names=names.get, shift=0, lane=0.05, width=3.3,
-    )  # fmt: skip
+        rules,
+        item="language",
+        items=[*sizes.index],
+        value="delta",
+        panel="panel",
+        low="",
+        looks={None: look(BLUE, "o")},
+        names=names.get,
+        shift=0,
+        lane=0.05,
+        width=3.3,
+    )
     return on.done("score at the lowest LD − at the last checkpoint", "")

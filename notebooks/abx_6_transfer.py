@@ -64,9 +64,12 @@ ENCODER = run_units.MODEL
 
 
 def pair_accuracies(
-    names: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
+    names: Sequence[str],
+    setups: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    *,
     whole: Sequence[str] = (),
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Accuracy and commonest label of each source, target, task and model, means over layers.
 
     ``majority``: the share that a constant answer gets in the target, the best of those labels that
@@ -180,9 +183,10 @@ def as_printed(groups: Groups) -> pd.DataFrame:
 
 
 def with_levels(
-    groups: Groups, readings: Mapping[str, Reading] | None = None,
+    groups: Groups,
+    readings: Mapping[str, Reading] | None = None,
     further: Callable[[pd.DataFrame, pd.DataFrame, str], pd.DataFrame] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`cross_classified` of each group by each reading (`READINGS`).
 
     ``further``: what is made of rows, their table and the model. One row per group, ``variant``
@@ -235,9 +239,12 @@ def moved(rows: pd.DataFrame, changes: np.ndarray) -> np.ndarray:
 
 
 def over_documents_and_runs(
-    rows: pd.DataFrame, table: pd.DataFrame, left_out: np.ndarray, sizes: np.ndarray,
+    rows: pd.DataFrame,
+    table: pd.DataFrame,
+    left_out: np.ndarray,
+    sizes: np.ndarray,
     others: Sequence[pd.DataFrame],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The mean of coefficients (LD, MD) over runs; intervals hold documents and runs as levels.
 
     ``table``: `cross_classified` of ``rows``; ``left_out``, ``(2, n_rows, n_documents)``: what LD
@@ -262,17 +269,25 @@ def over_documents_and_runs(
     value = every.mean(axis=0)
     width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
     return table.assign(
-        coefficient=value, error=error, df=df, low=value - width, high=value + width,
-        p_value=2 * stats.t.sf(np.abs(value / error), df), runs=len(every),
+        coefficient=value,
+        error=error,
+        df=df,
+        low=value - width,
+        high=value + width,
+        p_value=2 * stats.t.sf(np.abs(value / error), df),
+        runs=len(every),
         each=[", ".join(map(number, of)) for of in every.T],
         **{"of documents": errors[1], "of runs": errors[2]},
-    )  # fmt: skip
+    )
 
 
 def run_pairs(
-    runs: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]],
-    corpus: ParallelCorpus, **options: object,
-) -> list[pd.DataFrame]:  # fmt: skip
+    runs: Sequence[str],
+    setups: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    corpus: ParallelCorpus,
+    **options: object,
+) -> list[pd.DataFrame]:
     """`pair_accuracies`, LD and MD of runs of a recipe at their last steps, also without weights.
 
     ``options`` as `subject_scores`; one table per run.
@@ -285,9 +300,11 @@ def run_pairs(
 
 
 def table_1(
-    groups: Groups, corpus: ParallelCorpus, changes: Mapping[str, np.ndarray],
+    groups: Groups,
+    corpus: ParallelCorpus,
+    changes: Mapping[str, np.ndarray],
     runs: Mapping[str, Sequence[pd.DataFrame]],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`with_levels` of LD and MD by `over_documents_and_runs`.
 
     ``changes``: model → ``change`` of `pair_changes` of ``corpus``; ``runs``: model → the rows of
@@ -406,9 +423,14 @@ CHOICE_MEASURES = ("hit", "top", "win_rate")
 
 
 def choose_sources(
-    table: pd.DataFrame, by: str = "LD", *, lowest: bool = True, top: int = 3,
-    n_permutations: int = 9999, seed: int | np.random.Generator = 0,
-) -> Selection:  # fmt: skip
+    table: pd.DataFrame,
+    by: str = "LD",
+    *,
+    lowest: bool = True,
+    top: int = 3,
+    n_permutations: int = 9999,
+    seed: int | np.random.Generator = 0,
+) -> Selection:
     """How well a source language does that was chosen for its target by a score of the two.
 
     ABX paper, appendix K. Rules: "selected", the source where `by` is lowest (or highest), equal
@@ -564,11 +586,25 @@ def transfer_matrices(
     bars = dict.fromkeys(norms, "accuracy − share of\nthe commonest label") | dict(labels or {})
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
     on = heatmap(
-        table, row="source", column="target", value="accuracy", panel=("model", "task"),
-        rows=list(names), across=list(names), own_rows=True, own_columns=True,
-        framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
-        bar_by=lambda key: key[1], bar=bars, norm=norms, cmap=ABOUT,
-    )  # fmt: skip
+        table,
+        row="source",
+        column="target",
+        value="accuracy",
+        panel=("model", "task"),
+        rows=list(names),
+        across=list(names),
+        own_rows=True,
+        own_columns=True,
+        framed="best",
+        hatched="itself",
+        cell=(2.65 / n, 2.65 / n),
+        edge=(0.7, 1.5),
+        turned=90,
+        bar_by=lambda key: key[1],
+        bar=bars,
+        norm=norms,
+        cmap=ABOUT,
+    )
     for task, axes in zip(norms, on.figure.axes[-len(norms) :], strict=True):
         axes.set_xlim(left=min(0, rows_of(table, task=task, itself=False)["accuracy"].min()))
     itself = Patch(label="the language itself", **HATCHED)
@@ -585,10 +621,30 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
     table = table.sort_values("win_rate", kind="stable")
     items = order(summary, "item")
-    on = lanes(table, item="item", value="win_rate", looks={None: look("0.5", "o")}, items=items,
-               labels={None: "a target"}, spread=0.3, shift=-0.1, lane=0.12, low="", width=5,
-               alpha=0.6)  # fmt: skip
-    lanes(summary, item="item", value="mean", items=items, on=on, shift=0.32, capsize=3,
-          looks={None: look("black", "o")}, labels={None: "mean, with interval"})  # fmt: skip
+    on = lanes(
+        table,
+        item="item",
+        value="win_rate",
+        looks={None: look("0.5", "o")},
+        items=items,
+        labels={None: "a target"},
+        spread=0.3,
+        shift=-0.1,
+        lane=0.12,
+        low="",
+        width=5,
+        alpha=0.6,
+    )
+    lanes(
+        summary,
+        item="item",
+        value="mean",
+        items=items,
+        on=on,
+        shift=0.32,
+        capsize=3,
+        looks={None: look("black", "o")},
+        labels={None: "mean, with interval"},
+    )
     across(on, CHANCE)
     return on.done("share of random sources that the chosen one beats", handles=[chance_line()])

@@ -57,9 +57,15 @@ Vectors = dict[str, np.ndarray]
 #: Letters of two alphabets, one for one; the word that opens a sentence of each language.
 _LATIN, _CYRILLIC = "aeioubdgklmnprstvz", "аеиоубдгклмнпрствз"
 _FIRST = {
-    "de": "aba", "en": "ebe", "es": "ibi", "fr": "obo",
-    "bg": "ава", "ru": "еве", "sr": "иви", "uk": "ово",
-}  # fmt: skip
+    "de": "aba",
+    "en": "ebe",
+    "es": "ibi",
+    "fr": "obo",
+    "bg": "ава",
+    "ru": "еве",
+    "sr": "иви",
+    "uk": "ово",
+}
 
 
 def planted_text(n_documents: int = 36, size: int = 4, seed: int = 1) -> ParallelCorpus:
@@ -144,8 +150,10 @@ WORLDS: dict[str, Callable[[ParallelCorpus], Vectors]] = {
 #: Space → what is measured there of a world; of the raw one also MD under masks, `MASKED`.
 _MEASURED = {
     "raw": ("LD", "LD by CSLS", "purity", "MD", "MD by CSLS", "retrieval"),
-    "centred": ("LD", "purity", "MD"), "Euclidean": ("LD", "MD"), "whitened": ("LD", "MD"),
-}  # fmt: skip
+    "centred": ("LD", "purity", "MD"),
+    "Euclidean": ("LD", "MD"),
+    "whitened": ("LD", "MD"),
+}
 MASKED = ("like length", "near", "like length and near", "as like length")
 
 
@@ -165,20 +173,25 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
         vectors = of(text)
         for space, names in _MEASURED.items():
             exact = abx.exact(
-                SPACES[space](vectors), measures=[registered()[name] for name in names],
-                masks=masks if space == "raw" else None, dtype=torch.float64,
-            )  # fmt: skip
+                SPACES[space](vectors),
+                measures=[registered()[name] for name in names],
+                masks=masks if space == "raw" else None,
+                dtype=torch.float64,
+            )
             told = {task: scores.mean() for task, scores in exact.scores.items()}
             if space in ("raw", "centred"):
                 groups, centred = documents(text), space == "centred"
                 right = identified(vectors, groups, centred=centred)
-                told |= {f"{x} reader": y.mean()
-                         for x, y in zip(READERS, right, strict=True)}  # fmt: skip
+                told |= {f"{x} reader": y.mean() for x, y in zip(READERS, right, strict=True)}
             for task, score in told.items():
                 rows.setdefault((task, space), {})[world] = float(score)
     table = pd.DataFrame(rows).T.rename_axis(["measure", "space"])
-    return table.sort_index(key=lambda index: index.str.startswith(("MD", "retrieval")),
-                            kind="stable", level=0, sort_remaining=False)  # fmt: skip
+    return table.sort_index(
+        key=lambda index: index.str.startswith(("MD", "retrieval")),
+        kind="stable",
+        level=0,
+        sort_remaining=False,
+    )
 
 
 #: Near half for any vectors: A and B can change places, or two means are equal.
@@ -191,8 +204,10 @@ def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
     Where sentences are moved, the pairs of the first language, which stays, are scored.
     """
     one, one_script = list(_FIRST)[:4], with_texts(text)
-    moved = {f"MD, {how} shuffled": shuffled_text(text, how, seed)
-             for how in ("translations", "lengths", "documents")}  # fmt: skip
+    moved = {
+        f"MD, {how} shuffled": shuffled_text(text, how, seed)
+        for how in ("translations", "lengths", "documents")
+    }
     spoiled = moved | {
         "LD, names of languages shuffled": shuffled_text(text, "labels", seed),
         "LD, one alphabet": one_script["one alphabet"],
@@ -348,8 +363,12 @@ def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, n
 # --- models ---------------------------------------------------------------------------------------
 
 #: What a measure is called beside LD.
-_CALLED = {"LD": "LD", "purity": "neighbours", "linear": "linear reader",
-           "nearest": "nearest reader"}  # fmt: skip
+_CALLED = {
+    "LD": "LD",
+    "purity": "neighbours",
+    "linear": "linear reader",
+    "nearest": "nearest reader",
+}
 #: What is drawn: the others are at their ends.
 DRAWN = {
     "LD": style.look(style.VERMILION, "o"),
@@ -384,8 +403,10 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
 
 #: Space → tasks in which the distance is another one; and MD, to compare with.
 _DISTANCES = {
-    "raw": ("MD", "LD by CSLS", "MD by CSLS"), "Euclidean": ("LD", "MD"), "whitened": ("LD", "MD"),
-}  # fmt: skip
+    "raw": ("MD", "LD by CSLS", "MD by CSLS"),
+    "Euclidean": ("LD", "MD"),
+    "whitened": ("LD", "MD"),
+}
 
 
 def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
@@ -404,8 +425,18 @@ def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: obje
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
-    on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
-                labels=DRAWN_AS, columns=3, width=2.6, height=2.0)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="score",
+        series="measure",
+        panel="model",
+        looks=DRAWN,
+        labels=DRAWN_AS,
+        columns=3,
+        width=2.6,
+        height=2.0,
+    )
     told = with_lines(on, chance="chance of LD and of the same language, 0.5")
     return on.done(LAYER, "share", handles=told)
 
@@ -469,9 +500,11 @@ def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str
         )
     told = surface.set_index(["model", "task", "text"])["score"].map("{:.2f}".format)
     for model in surface["model"].unique()[[0, -1]]:  # the others are in the table
-        of = [f"{task} {told[model, task, 'as it is']}, "
-              + ", ".join(f"{name} {told[model, task, name]}" for name in CHANGES)
-              for task in ("LD", "MD")]  # fmt: skip
+        of = [
+            f"{task} {told[model, task, 'as it is']}, "
+            + ", ".join(f"{name} {told[model, task, name]}" for name in CHANGES)
+            for task in ("LD", "MD")
+        ]
         alone = told[model, MATCHED, "both"]
         said.append(f"- {model}: {'; '.join(of)}, and among sentences of like length {alone}.")
     said.append(
@@ -552,8 +585,10 @@ def worked(kind: str, start: str, x: str, subjects: Mapping[str, Subject]) -> pd
     originals = [text.sentences[code][i] for i, code in enumerate(documents(text))]
     at = next(i for i, a in enumerate(originals) if a.startswith(start))
     rows = {
-        f"X ({x})": text.sentences[x][at], "A": originals[at], "B": text.sentences[EDITED][at],
-    }  # fmt: skip
+        f"X ({x})": text.sentences[x][at],
+        "A": originals[at],
+        "B": text.sentences[EDITED][at],
+    }
     codes = [code for code in text.languages if code != EDITED]
     values = edits_told([*subjects.values()], text)
     said = [("B", "tie", "A")[int(v["own"][-1, codes.index(x), at])] for v in values]
@@ -645,11 +680,20 @@ def _over_languages(
             value, left[:, one].mean(axis=1)[:, kept], n[one].sum(axis=0)[kept]
         )
         low, high = statistics.interval(value, error)
-        rows.append(pd.DataFrame({
-            "layer": range(len(value)), "depth": np.linspace(0, 1, len(value)), "language": code,
-            "share": value, "low": low, "high": high, "tied": ties[:, one].mean(axis=1),
-            "n": int(whole[one].sum()),
-        }))  # fmt: skip
+        rows.append(
+            pd.DataFrame(
+                {
+                    "layer": range(len(value)),
+                    "depth": np.linspace(0, 1, len(value)),
+                    "language": code,
+                    "share": value,
+                    "low": low,
+                    "high": high,
+                    "tied": ties[:, one].mean(axis=1),
+                    "n": int(whole[one].sum()),
+                }
+            )
+        )
     return pd.concat(rows)
 
 
@@ -671,10 +715,12 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
     """Language by control: a model's own bag, length, itself, and itself where X is another."""
     columns: dict[str, pd.Series] = {}
     for name, table, subject in (
-        ("length alone", own, LENGTH_ALONE), ("bag of its subwords", own, f"bag, {model}"),
-        ("untrained", own, f"untrained, {model}"), (model, own, model),
+        ("length alone", own, LENGTH_ALONE),
+        ("bag of its subwords", own, f"bag, {model}"),
+        ("untrained", own, f"untrained, {model}"),
+        (model, own, model),
         ("X another sentence", other, model),
-    ):  # fmt: skip
+    ):
         rows = rows_of(at_last(table), model=subject, kind=COMPOSED).set_index("language")
         if len(rows):
             columns[name] = pd.Series(with_interval(rows, "share"), rows.index)
@@ -689,8 +735,18 @@ def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     """The share over the depth of each model, one panel per kind of `DRAWN_KINDS`."""
     rows = rows_of(own, language=MEAN)
     rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN_KINDS)]
-    on = curves(rows, x="depth", value="share", series="model", panel="kind", columns=3, every=3,
-                width=2.7, height=2, sharex="col")  # fmt: skip
+    on = curves(
+        rows,
+        x="depth",
+        value="share",
+        series="model",
+        panel="kind",
+        columns=3,
+        every=3,
+        width=2.7,
+        height=2,
+        sharex="col",
+    )
     across(on, y=0.5)
     return on.done(
         "depth: 0 is the embeddings, 1 the last layer", "share with A nearer to X than B"
@@ -733,8 +789,11 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, above: pd.DataFrame, mode
     plain = [x for x in highest.index if x not in (LENGTH_ALONE, model) and ", " not in x]
     if plain:
         parts.append("The others at the last layer, and at the one where they have most:")
-    parts += [f"`{x}`: {means.loc[x, 'share']:.2f}, and {highest.loc[x, 'share']:.2f} at layer "
-              f"{highest.loc[x, 'layer']}." for x in plain]  # fmt: skip
+    parts += [
+        f"`{x}`: {means.loc[x, 'share']:.2f}, and {highest.loc[x, 'share']:.2f} at layer "
+        f"{highest.loc[x, 'layer']}."
+        for x in plain
+    ]
     for name, rows in above.groupby("model", sort=False):
         last, most, rows = rows["layer"].max(), highest.loc[name, "layer"], rows.set_index("layer")
         at = f" At layer {most} it is {_told(rows.loc[most])}." if most != last else ""

@@ -49,11 +49,13 @@ def directed(table: pd.DataFrame, here: Mapping[str, str], targets: Sequence[str
 def by_target(gaps: pd.DataFrame, strings: pd.Series, printed: pd.Series) -> pd.DataFrame:
     """`Transfers.gap_table` of one source beside baselines, in points as text."""
     columns = {
-        "IGAP": gaps["minimum"].map(in_points), "by seed": as_points(gaps, "value"),
-        "kept": as_points(gaps, "kept"), "guess": gaps["guess"].map(in_points),
+        "IGAP": gaps["minimum"].map(in_points),
+        "by seed": as_points(gaps, "value"),
+        "kept": as_points(gaps, "kept"),
+        "guess": gaps["guess"].map(in_points),
         "strings": strings.reindex(gaps.index).map(in_points),
         "printed": printed.reindex(gaps.index).map(in_points),
-    }  # fmt: skip
+    }
     return pd.DataFrame(columns).replace("no model", "")
 
 
@@ -172,30 +174,61 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     styles = looks([*lines["model"], *points["model"]])
     shown = {"panel": ("quantity", "direction"), "scale": 100}
     on = primitives.scatter(
-        long, x="training", y="value", series="model", looks=styles, size=9, alpha=0.45,
+        long,
+        x="training",
+        y="value",
+        series="model",
+        looks=styles,
+        size=9,
+        alpha=0.45,
         labels={model: f"{model}: a checkpoint" for model in styles},
-        width=2.1 if lines["direction"].nunique() > 2 else 3.4, height=1.55, sharey="row", **shown,
-    )  # fmt: skip
-    primitives.curves(lines, x="percent", value="igap", series="model", looks=styles, on=on,
-                      labels={model: f"{model}: IGAP at E′" for model in styles}, bars=True,
-                      shift=20 * step, linewidth=1, **shown)  # fmt: skip
+        width=2.1 if lines["direction"].nunique() > 2 else 3.4,
+        height=1.55,
+        sharey="row",
+        **shown,
+    )
+    primitives.curves(
+        lines,
+        x="percent",
+        value="igap",
+        series="model",
+        looks=styles,
+        on=on,
+        labels={model: f"{model}: IGAP at E′" for model in styles},
+        bars=True,
+        shift=20 * step,
+        linewidth=1,
+        **shown,
+    )
     one = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
     known = zip([*NOTHING.items()][: 2 - one], ((0, (1, 2)), (0, (6, 3))), strict=False)
     for (column, label), dash in known:
         for quantity, more in (("interlingual", 0), ("translated", lines["level"])):
             primitives.curves(
-                lines.drop_duplicates(["direction", "level"])
-                .assign(quantity=quantity, nothing=lines[column] + more),
-                x="percent", value="nothing", low="", on=on, labels={None: label}, linewidth=1,
-                looks={None: GUESSING | {"linestyle": dash, "marker": ""}}, **shown,
-            )  # fmt: skip
+                lines.drop_duplicates(["direction", "level"]).assign(
+                    quantity=quantity, nothing=lines[column] + more
+                ),
+                x="percent",
+                value="nothing",
+                low="",
+                on=on,
+                labels={None: label},
+                linewidth=1,
+                looks={None: GUESSING | {"linestyle": dash, "marker": ""}},
+                **shown,
+            )
     strip = 0.05 + 0.045 * len(styles)
     for axes, rows in on.each(lines):
         axes.set_xlim(100 * (levels[-1] + step), -5 * (levels[-1] + step))
         for lane, (model, look) in enumerate(styles.items() if len(rows) else ()):
             none = rows_of(rows, model=model).query("igap.isna()")["percent"]
-            axes.plot(none, np.full(len(none), 0.035 + 0.045 * lane), color=look["color"],
-                      transform=axes.get_xaxis_transform(), **NO_MODEL)  # fmt: skip
+            axes.plot(
+                none,
+                np.full(len(none), 0.035 + 0.045 * lane),
+                color=look["color"],
+                transform=axes.get_xaxis_transform(),
+                **NO_MODEL,
+            )
         if len(rows):
             middle = axes
             axes.axhspan(0, strip, transform=axes.transAxes, color="0.95", zorder=0)
@@ -213,8 +246,14 @@ def error_parts(table: pd.DataFrame) -> Figure:
     ``table`` has ``source``, ``target`` and the columns of `PARTS`, rates in [0, 1]; ``guess``, the
     error of guessing, is a line. One panel per source.
     """
-    on = panels(table, "source", columns=3, width=2.7, height=0.16 * table["target"].nunique() + 1,
-                sharex=True)  # fmt: skip
+    on = panels(
+        table,
+        "source",
+        columns=3,
+        width=2.7,
+        height=0.16 * table["target"].nunique() + 1,
+        sharex=True,
+    )
     for axes, rows in on.each(table):
         left, places = np.zeros(len(rows)), range(len(rows))
         for (part, label), grey in zip(PARTS.items(), ("0.25", "0.55", "0.85"), strict=True):

@@ -161,9 +161,10 @@ def in_short(gaps: pd.DataFrame, means: pd.DataFrame) -> str:
 
 
 def reading(
-    luck: pd.DataFrame, means: pd.DataFrame,
+    luck: pd.DataFrame,
+    means: pd.DataFrame,
     frozen: Mapping[tuple[str, str, int], pd.DataFrame],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """One finding per sentence, from the tables of the notebook."""
     fewest = luck.groupby(["source", "seed"])["k"].max().min()
     least = luck[luck["k"].isin([1, fewest])].groupby("k")["value"].mean()
@@ -193,9 +194,19 @@ def reading(
 @styled
 def luck_lines(table: pd.DataFrame) -> Figure:
     """The least gap by the number of checkpoints (`luck_curves`); one line per seed."""
-    on = curves(table, x="k", value="value", series="seed", panel="source", scale=100, low="",
-                labels={seed: f"seed {seed}" for seed in table["seed"].unique()}, width=2.7,
-                columns=3, sharex=True)  # fmt: skip
+    on = curves(
+        table,
+        x="k",
+        value="value",
+        series="seed",
+        panel="source",
+        scale=100,
+        low="",
+        labels={seed: f"seed {seed}" for seed in table["seed"].unique()},
+        width=2.7,
+        columns=3,
+        sharex=True,
+    )
     on.titles(lambda source: f"from {source}")
     x = "number of checkpoints that the minimum is taken over"
     return on.done(x, "IGAP, mean over targets (points)")
@@ -216,20 +227,56 @@ def ranking_dots(
     shown = {"item": "metric", "value": "accuracy", "items": metrics, "scale": 100}
     sources, on = order(table, "source"), None
     for height, name in zip(np.linspace(-0.36, -0.01, len(sources)), sources, strict=True):
-        on = lanes(table[table["source"] == name], on=on, shift=height, low="", width=5.2, lane=0.3,
-                   looks={None: look(BLUE, f"$\\mathrm{{{name}}}$")}, markersize=7,
-                   markeredgewidth=0.2, labels={None: None if height > -0.36 else "a source"},
-                   **shown)  # fmt: skip
-    lanes(means, on=on, shift=0.22, low="", looks={None: look("black", "o")},
-          labels={None: "mean"}, **shown)  # fmt: skip
-    lanes(means, on=on, shift=0.39, looks={None: look("black", "s", hollow=True)}, capsize=3,
-          labels={None: "mean, noise corrected"}, **shown | {"value": "corrected"})  # fmt: skip
+        on = lanes(
+            table[table["source"] == name],
+            on=on,
+            shift=height,
+            low="",
+            width=5.2,
+            lane=0.3,
+            looks={None: look(BLUE, f"$\\mathrm{{{name}}}$")},
+            markersize=7,
+            markeredgewidth=0.2,
+            labels={None: None if height > -0.36 else "a source"},
+            **shown,
+        )
+    lanes(
+        means,
+        on=on,
+        shift=0.22,
+        low="",
+        looks={None: look("black", "o")},
+        labels={None: "mean"},
+        **shown,
+    )
+    lanes(
+        means,
+        on=on,
+        shift=0.39,
+        looks={None: look("black", "s", hollow=True)},
+        capsize=3,
+        labels={None: "mean, noise corrected"},
+        **shown | {"value": "corrected"},
+    )
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
-    lanes(printed, on=on, shift=0.22, looks={None: look(VERMILION, "D", hollow=True)},
-          labels={None: "mean, printed"}, **shown)  # fmt: skip
+    lanes(
+        printed,
+        on=on,
+        shift=0.22,
+        looks={None: look(VERMILION, "D", hollow=True)},
+        labels={None: "mean, printed"},
+        **shown,
+    )
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
     width = 100 * (means["random_high"] - means["random_low"])
-    axes.barh(means["metric"].map(metrics.index) + 0.22, width, 0.14, 100 * means["random_low"],
-              color="0.87", zorder=0, label="mean, languages permuted")  # fmt: skip
+    axes.barh(
+        means["metric"].map(metrics.index) + 0.22,
+        width,
+        0.14,
+        100 * means["random_low"],
+        color="0.87",
+        zorder=0,
+        label="mean, languages permuted",
+    )
     return on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")

@@ -142,8 +142,9 @@ def _best_sign(
     sides = np.bincount(labels, minlength=2)
     shares = [bag[labels == side].sum(axis=0) / sides[side] for side in (0, 1)]
     youden = np.asarray(shares[1] - shares[0]).ravel()
-    counts = [Counter(w for i in np.flatnonzero(labels == side) for w in words[i])
-              for side in (0, 1)]  # fmt: skip
+    counts = [
+        Counter(w for i in np.flatnonzero(labels == side) for w in words[i]) for side in (0, 1)
+    ]
     index = {word: n / sides[1] - counts[0][word] / sides[0] for word, n in counts[1].items()}
     word = max(index, key=index.__getitem__)
     if index[word] >= youden.max():
@@ -388,9 +389,11 @@ def told_course(table: pd.DataFrame, alone: pd.DataFrame) -> str:
 
 
 def over_runs(
-    runs: Mapping[str, Mapping[tuple[str, int], Transfers]], untrained: Transfers, level: float,
+    runs: Mapping[str, Mapping[tuple[str, int], Transfers]],
+    untrained: Transfers,
+    level: float,
     tolerance: float,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """What checkpoints of several pretraining runs have at a step, and how far these lie apart.
 
     A row a ``recipe``, ``what`` (`ACCURACY` after the last step and `GAP`, means over targets) and
@@ -518,10 +521,17 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     rows = accuracy[accuracy["subject"].isin(subjects) & (accuracy["language"] != MEAN_TARGET)]
     of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
     on = lanes(
-        rows, item="language", value="accuracy", series="subject", scale=100, width=6.2, lane=0.045,
-        items=[*of_first["language"]], names=language_label,
+        rows,
+        item="language",
+        value="accuracy",
+        series="subject",
+        scale=100,
+        width=6.2,
+        lane=0.045,
+        items=[*of_first["language"]],
+        names=language_label,
         labels={x: x.replace("/step-000000", ", untrained") for x in subjects},
-    )  # fmt: skip
+    )
     across(on, x=50)
     guess = handle("guessing", GUESSING | {"marker": ""}, line=True)
     return on.done("accuracy (%)", handles=[guess])

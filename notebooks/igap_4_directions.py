@@ -57,10 +57,15 @@ def directions(of: Transfers, level: float = 0.0, tolerance: float = FITTED) -> 
             wrong = [of.wrong(run, "test", code, -1).mean() for run in own]
             right[code] = np.mean([1 - share for share in wrong])
         rows += [
-            {**names, "task": of.task.name, "target": x, "accuracy": y,
-             "transfer_gap": right[source] - y}
+            {
+                **names,
+                "task": of.task.name,
+                "target": x,
+                "accuracy": y,
+                "transfer_gap": right[source] - y,
+            }
             for x, y in right.items()
-        ]  # fmt: skip
+        ]
     table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
     same = table["source"] == table["target"]
     table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
@@ -92,9 +97,11 @@ def extreme_sources(gaps: pd.Series) -> dict[str, object]:
         for of in (known.idxmin(), known.idxmax())
     )
     return {
-        "directions": gaps.count(), "below 0": (gaps < 0).sum(),
-        "best source (of how many targets)": best, "worst source": worst,
-    }  # fmt: skip
+        "directions": gaps.count(),
+        "below 0": (gaps < 0).sum(),
+        "best source (of how many targets)": best,
+        "worst source": worst,
+    }
 
 
 def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
@@ -113,8 +120,9 @@ def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
         what: statistics.correlations(
             table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=of
         )
-        for what, (table, of) in tables.items() if len(table)
-    }  # fmt: skip
+        for what, (table, of) in tables.items()
+        if len(table)
+    }
     columns = ["r", "low", "high", "n"]
     rows = [x[columns].iloc[0] for x in found.values()]
     return pd.DataFrame(rows, [*found], columns).reindex([*tables]).astype(float)
@@ -228,9 +236,14 @@ def partly_random(task: TransferTask, ratio: float, seed: int) -> TransferTask:
 
 
 def noisy_runs(
-    models: Sequence[str], task: TransferTask, ratios: Sequence[float], recipe: Recipe,
-    seeds: Sequence[int], tolerance: float, label_seed: int,
-) -> dict[tuple[str, float], Transfers]:  # fmt: skip
+    models: Sequence[str],
+    task: TransferTask,
+    ratios: Sequence[float],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    tolerance: float,
+    label_seed: int,
+) -> dict[tuple[str, float], Transfers]:
     """(model, share of random labels) → what is learnt from these in the first language."""
     sparing, runs = Sparing(((0.0, tolerance),), logits=False), {}
     for model, ratio in product(models, ratios):
@@ -317,9 +330,12 @@ def _lower_first(row: object) -> tuple[str, str, float, float, float]:
 
 
 def reading(
-    means: pd.DataFrame, turned: pd.DataFrame, across: pd.DataFrame,
-    memorised: pd.DataFrame, shares: pd.DataFrame,
-) -> list[str]:  # fmt: skip
+    means: pd.DataFrame,
+    turned: pd.DataFrame,
+    across: pd.DataFrame,
+    memorised: pd.DataFrame,
+    shares: pd.DataFrame,
+) -> list[str]:
     """One finding per sentence, from the tables of the notebook (`memory_table`, `by_ratio`)."""
     said = [
         f"**{row.measure}**, {row.first} less {row.second}: "
@@ -374,16 +390,36 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     beside = len(maps) if len(across) <= 8 else 1
     room = 7 / beside / len(across)
     on = heatmap(
-        table, row="source", column="target", value="value", panel="map", rows=rows, across=across,
-        written="written", hatched="itself", cell=(min(0.42, room), min(0.34, room)),
-        edge=(0.7, 1.5), columns=beside, norm=scales, bar_by=lambda key: key, bar=maps,
+        table,
+        row="source",
+        column="target",
+        value="value",
+        panel="map",
+        rows=rows,
+        across=across,
+        written="written",
+        hatched="itself",
+        cell=(min(0.42, room), min(0.34, room)),
+        edge=(0.7, 1.5),
+        columns=beside,
+        norm=scales,
+        bar_by=lambda key: key,
+        bar=maps,
         cmap={name: ABOUT if name == "transfer_gap" else HIGH for name in maps},
-    )  # fmt: skip
+    )
     on.titles({name: label.partition(" (")[0] for name, label in maps.items()})
     handles = [Patch(label="same language: 0 by definition", **HATCHED)]
     if "igap" in maps and directions["igap"].isna().any():
-        handles.append(Line2D([], [], linestyle="none", marker="$–$", color="black",
-                              label="no model in the window"))  # fmt: skip
+        handles.append(
+            Line2D(
+                [],
+                [],
+                linestyle="none",
+                marker="$–$",
+                color="black",
+                label="no model in the window",
+            )
+        )
     return on.done("target", "source", handles=handles)
 
 
@@ -395,9 +431,21 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
     """
     alone = table.groupby("measure")["source"].transform("nunique") == 1
     table = table.assign(written=table["target"].where(alone, ""))
-    on = scatter(table, x="printed", y="ours", series="source", panel="measure", scale=100,
-                 labels={x: f"from {x}" for x in table["source"].unique()}, size=24, width=3.8,
-                 height=2.9, written="written", sharex=False, sharey=False)  # fmt: skip
+    on = scatter(
+        table,
+        x="printed",
+        y="ours",
+        series="source",
+        panel="measure",
+        scale=100,
+        labels={x: f"from {x}" for x in table["source"].unique()},
+        size=24,
+        width=3.8,
+        height=2.9,
+        written="written",
+        sharex=False,
+        sharey=False,
+    )
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **ZERO | {"zorder": 0})
     return on.done("printed, XLM-R (points); line: ours as printed", "ours (points)")
@@ -407,8 +455,16 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
 def ratio_curves(table: pd.DataFrame) -> Figure:
     """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
     names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
-    on = curves(table, x="ratio", value="value", series="model", panel="measure", scale=100,
-                labels=names, width=3)  # fmt: skip
+    on = curves(
+        table,
+        x="ratio",
+        value="value",
+        series="model",
+        panel="measure",
+        scale=100,
+        labels=names,
+        width=3,
+    )
     for axes, rows in on.each(table):
         axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
     return on.done("share of random labels", "per cent; dotted: guessing")

@@ -62,8 +62,15 @@ def printed_averages(table: pd.DataFrame) -> Figure:
     ``low`` and ``high`` (missing where there is no interval), in [0, 1].
     """
     on = lanes(
-        table, item="row", items=order(table, "row"), value="value", series="kind", panel="task",
-        looks={kind: MEASURES[kind] for kind in ("printed", "recomputed")}, scale=100, lane=0.1,
+        table,
+        item="row",
+        items=order(table, "row"),
+        value="value",
+        series="kind",
+        panel="task",
+        looks={kind: MEASURES[kind] for kind in ("printed", "recomputed")},
+        scale=100,
+        lane=0.1,
         width=2.7,
-    )  # fmt: skip
+    )
     return on.done("IGAP, mean over targets (points)")

@@ -27,9 +27,21 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
     ``table`` has ``language``, ``layer``, ``mu`` and ``panel``; rows are those of ``names``.
     """
-    on = heatmap(table, row="language", column="layer", value="mu", panel="panel", rows=[*names],
-                 names=names.get, norm=Normalize(0, 1), cell=(0.15, 0.2), edge=(1.4, 1.2),
-                 columns=2, bar="MEXA score μ (share of hits)", bar_by=lambda _: "")  # fmt: skip
+    on = heatmap(
+        table,
+        row="language",
+        column="layer",
+        value="mu",
+        panel="panel",
+        rows=[*names],
+        names=names.get,
+        norm=Normalize(0, 1),
+        cell=(0.15, 0.2),
+        edge=(1.4, 1.2),
+        columns=2,
+        bar="MEXA score μ (share of hits)",
+        bar_by=lambda _: "",
+    )
     for axes in on.axes.values():
         axes.tick_params(axis="x", labelsize=SMALL)
     return on.done("layer (0: embeddings)")
@@ -55,9 +67,19 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str
         for group, shown in groups.items()
         for way, dash in dashes.items()
     }
-    on = curves(table, x="layer", value="mu", series="series", panel="model", looks=styles,
-                labels={key: f"_{key}" for key in styles}, columns=2, width=3.2, height=1.9,
-                markersize=3)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="mu",
+        series="series",
+        panel="model",
+        looks=styles,
+        labels={key: f"_{key}" for key in styles},
+        columns=2,
+        width=3.2,
+        height=1.9,
+        markersize=3,
+    )
     for axes, rows in on.each(bags):
         for row in rows.itertuples():
             axes.axhline(row.mu, color=groups[row.group]["color"], linewidth=1, linestyle=":")
@@ -100,9 +122,12 @@ def means_table(
 
 
 def pivot_scores(
-    models: Mapping[Name, str], corpus: ParallelCorpus, pivot: str, families: Mapping[str, str],
+    models: Mapping[Name, str],
+    corpus: ParallelCorpus,
+    pivot: str,
+    families: Mapping[str, str],
     spaces: Sequence[str] = ("raw", "centred"),
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Is ``pivot`` the one that all others are aligned with best? One row per model and space.
 
     ``models``: name → pooling. At the layer with the highest mean of all pairs: ``pivot`` and
@@ -120,9 +145,18 @@ def pivot_scores(
         means = square.mean().sort_values(ascending=False)
         other = means.drop(pivot).index[0]
         lead = (square[pivot] - square[other]).drop([pivot, other])
-        rows.append((scores.model, space, layer, means[pivot], other, means[other],
-                     [*means.index].index(pivot) + 1,
-                     *statistics.mean_interval(lead, lead.index.map(families))))  # fmt: skip
+        rows.append(
+            (
+                scores.model,
+                space,
+                layer,
+                means[pivot],
+                other,
+                means[other],
+                [*means.index].index(pivot) + 1,
+                *statistics.mean_interval(lead, lead.index.map(families)),
+            )
+        )
     columns = ["model", "states", "layer", "pivot", "best other", "its mean", "rank", "lead", "low"]
     return pd.DataFrame(rows, columns=[*columns, "high"])
 
@@ -132,9 +166,13 @@ def pivot_scores(
 
 @kept(tolerance=0.02)
 def subset_scores(
-    subject: Subject, corpus: ParallelCorpus, pivot: str, sizes: Sequence[int], n_draws: int,
+    subject: Subject,
+    corpus: ParallelCorpus,
+    pivot: str,
+    sizes: Sequence[int],
+    n_draws: int,
     seed: int,
-) -> dict[str, np.ndarray]:  # fmt: skip
+) -> dict[str, np.ndarray]:
     """MEXA of n of the N sentences of a text, at the layer with most hits of all N: ``layer``.
 
     Each ``(n_sizes, n_languages)``. ``exact``: the mean of all ways to choose n (`mexa.spared`),
@@ -216,9 +254,13 @@ def size_texts(
 
 
 def sizes_table(
-    models: Mapping[Name, str], texts: Mapping[str, ParallelCorpus], pivot: str,
-    sizes: Sequence[int], n_draws: int, seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
+    models: Mapping[Name, str],
+    texts: Mapping[str, ParallelCorpus],
+    pivot: str,
+    sizes: Sequence[int],
+    n_draws: int,
+    seed: int = 0,
+) -> pd.DataFrame:
     """`subset_scores` of models (name → pooling) on texts: one row per language, size and text."""
     tables = []
     for (name, pooling), (title, text) in product(models.items(), texts.items()):

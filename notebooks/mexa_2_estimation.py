@@ -54,19 +54,30 @@ SETTINGS = [
 OTHER_MEASURES = ("parallel_cosine", "to_pivot", "cka", "rsa_spearman", "MD", "LD")
 #: The paper's nine models on the hub, by the last part of their names, and as it prints them.
 PRINTED_MODELS = {
-    "gemma-2-9b": "Gemma 2 9B", "gemma-7b": "Gemma 1 7B", "Llama-3.1-70B": "Llama 3.1 70B",
-    "Llama-3.1-8B": "Llama 3.1 8B", "Meta-Llama-3-8B": "Llama 3 8B", "Llama-2-7b-hf": "Llama 2 7B",
-    "llama-7b": "Llama 1 7B", "Mistral-7B-v0.3": "Mistral 0.3 7B", "OLMo-1.7-7B-hf": "OLMo 1.7 7B",
-}  # fmt: skip
+    "gemma-2-9b": "Gemma 2 9B",
+    "gemma-7b": "Gemma 1 7B",
+    "Llama-3.1-70B": "Llama 3.1 70B",
+    "Llama-3.1-8B": "Llama 3.1 8B",
+    "Meta-Llama-3-8B": "Llama 3 8B",
+    "Llama-2-7b-hf": "Llama 2 7B",
+    "llama-7b": "Llama 1 7B",
+    "Mistral-7B-v0.3": "Mistral 0.3 7B",
+    "OLMo-1.7-7B-hf": "OLMo 1.7 7B",
+}
 #: Measures of alignment as they are called in text.
 MEASURE_TITLES = {
-    "parallel_cosine": "cosine of translations", "other_cosine": "cosine of others",
-    "to_pivot": "retrieval to pivot", "from_pivot": "retrieval from pivot",
-    "margin": "margin of translations", "margin_to_pivot": "retrieval to pivot, margin",
-    "margin_from_pivot": "retrieval from pivot, margin", "cka": "CKA",
-    "debiased_cka": "CKA, debiased", "rsa_spearman": "RSA (Spearman)",
+    "parallel_cosine": "cosine of translations",
+    "other_cosine": "cosine of others",
+    "to_pivot": "retrieval to pivot",
+    "from_pivot": "retrieval from pivot",
+    "margin": "margin of translations",
+    "margin_to_pivot": "retrieval to pivot, margin",
+    "margin_from_pivot": "retrieval from pivot, margin",
+    "cka": "CKA",
+    "debiased_cka": "CKA, debiased",
+    "rsa_spearman": "RSA (Spearman)",
     "rsa_pearson": "RSA (Pearson)",
-}  # fmt: skip
+}
 #: Layers that section 5.3 averages cosines over, of models with 28 and 32 layers.
 _MIDDLE, _OF = (5, 10, 15, 20, 25), 32
 #: Poolings of subwords and layers as the paper's tables write them.
@@ -118,9 +129,11 @@ def topic_reliability(
 
 
 def covered_texts(
-    ways: Mapping[Name, Sequence[str]], texts: Mapping[str, ParallelCorpus], pivot: str,
+    ways: Mapping[Name, Sequence[str]],
+    texts: Mapping[str, ParallelCorpus],
+    pivot: str,
     **options: Any,
-) -> tuple[pd.DataFrame, list[Coverage]]:  # fmt: skip
+) -> tuple[pd.DataFrame, list[Coverage]]:
     """Scores pooled over layers of models (name → poolings) on texts; coverage of the first text.
 
     The alternatives are measured on the first text alone, and without special tokens.
@@ -231,9 +244,12 @@ def differences_of_r(
 
 
 def compared(
-    table: pd.DataFrame, by: Sequence[str], columns: Sequence[str], value: str,
+    table: pd.DataFrame,
+    by: Sequence[str],
+    columns: Sequence[str],
+    value: str,
     pairs: Sequence[tuple[Any, Any]],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`differences_of_r` in each group of ``by``, over the languages that both of a pair have.
 
     ``table`` has ``language``, ``family``, ``score`` and ``columns``, which name a measure.
@@ -280,18 +296,25 @@ def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
 
 
 def all_measures(
-    covered: Sequence[Coverage], names: Sequence[Name], text: ParallelCorpus, pivot: str,
-    poolings: Sequence[str], max_length: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    covered: Sequence[Coverage],
+    names: Sequence[Name],
+    text: ParallelCorpus,
+    pivot: str,
+    poolings: Sequence[str],
+    max_length: int | None = None,
+) -> pd.DataFrame:
     """`middle_measures` and `pair_measures`, one below the other."""
     pairs = pair_measures(names, text, pivot, poolings, max_length)
     return pd.concat([middle_measures(covered), pairs], ignore_index=True)
 
 
 def pair_measures(
-    names: Sequence[Name], text: ParallelCorpus, pivot: str, poolings: Sequence[str],
+    names: Sequence[Name],
+    text: ParallelCorpus,
+    pivot: str,
+    poolings: Sequence[str],
     max_length: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """As `middle_measures`, of the measures that are told (`scoring.told`), with the pivot."""
     tables = []
     for name, pooling in product(names, poolings):
@@ -316,8 +339,15 @@ def correlations(table: pd.DataFrame, *, xlabel: str) -> Figure:
     of them stands above.
     """
     table = table.sort_values("r", ascending=False, kind="stable")
-    on = lanes(table, item="measure", value="r", series="model",
-               looks=looks(sorted(order(table, "model"))), width=5, lane=0.085)  # fmt: skip
+    on = lanes(
+        table,
+        item="measure",
+        value="r",
+        series="model",
+        looks=looks(sorted(order(table, "model"))),
+        width=5,
+        lane=0.085,
+    )
     across(on, 0, **ZERO | {"linestyle": "-"})
     return on.done(xlabel)
 
@@ -381,26 +411,57 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    on = scatter(table, x="expected", y="score", panel="panel", size=8, width=2.3, height=2.2,
-                 looks={None: look(BLUE, "o")}, labels={None: "a language"}, columns=2,
-                 subplot_kw={"xlim": (-0.04, 1)})  # fmt: skip
-    curves(lines, x="x", value="y", series="kind", panel="panel", on=on,
-           looks={"fitted": look(VERMILION, ""), "ideal": look("0.2", "", "--"),
-                  "chance": look("0.4", "", (0, (1, 2)))},
-           labels={"fitted": "fitted line, with interval", "ideal": "ideal line",
-                   "chance": "guessing"})  # fmt: skip
+    on = scatter(
+        table,
+        x="expected",
+        y="score",
+        panel="panel",
+        size=8,
+        width=2.3,
+        height=2.2,
+        looks={None: look(BLUE, "o")},
+        labels={None: "a language"},
+        columns=2,
+        subplot_kw={"xlim": (-0.04, 1)},
+    )
+    curves(
+        lines,
+        x="x",
+        value="y",
+        series="kind",
+        panel="panel",
+        on=on,
+        looks={
+            "fitted": look(VERMILION, ""),
+            "ideal": look("0.2", "", "--"),
+            "chance": look("0.4", "", (0, (1, 2))),
+        },
+        labels={
+            "fitted": "fitted line, with interval",
+            "ideal": "ideal line",
+            "chance": "guessing",
+        },
+    )
     reach = table["score"].max() - min(table["score"].min(), 0)
     for axes, rows in on.each(table):
         # Named are the ends, away from the line, which rises and stops at the last point.
         below = dict.fromkeys([rows["score"].idxmin(), rows["expected"].idxmax()], (5, -7))
         for index, place in (below | {rows["score"].idxmax(): (-4, 7)}).items():
             name, *point = rows.loc[index, ["language", "expected", "score"]]
-            axes.annotate(name, point, place, textcoords="offset points", fontsize=TINY,
-                          path_effects=HALO)  # fmt: skip
+            axes.annotate(
+                name, point, place, textcoords="offset points", fontsize=TINY, path_effects=HALO
+            )
         half = (rows["high"] - rows["low"]).median() / 2
         if half > 0:
-            axes.errorbar([0.95], [half + 0.03 * reach], yerr=half, color="0.35", capsize=2,
-                          linewidth=1, transform=axes.get_yaxis_transform())  # fmt: skip
+            axes.errorbar(
+                [0.95],
+                [half + 0.03 * reach],
+                yerr=half,
+                color="0.35",
+                capsize=2,
+                linewidth=1,
+                transform=axes.get_yaxis_transform(),
+            )
     on.titles(lambda key: f"{key} of layers")
     typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
     return on.done(xlabel, f"score of the task {table['task'].iloc[0]}", handles=[typical])
@@ -418,8 +479,11 @@ def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> p
     cells = printed["group"] + " " + printed["item"]
     printed = printed.assign(cell=cells).pivot(index="model", columns="cell", values="value")
     names = {"Task_(eng) Belebele": pivot, "Task_L\\(eng) Belebele": "others, mean"}
-    names |= {f"{text} mu_{how.title()}": f"{text}, {how}" for text in ("FLORES", "Bible")
-              for how in ("mean", "max")}  # fmt: skip
+    names |= {
+        f"{text} mu_{how.title()}": f"{text}, {how}"
+        for text in ("FLORES", "Bible")
+        for how in ("mean", "max")
+    }
     printed = printed.rename(columns=names)[[*names.values()]].rename(
         lambda name: f"{name}, printed"
     )

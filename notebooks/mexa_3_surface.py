@@ -106,9 +106,12 @@ def spelling_points(p: MexaTables, bag_scores: pd.DataFrame) -> pd.DataFrame:
 _LABELS = {"zho": "zho_Hans", "srp": "srp_Cyrl", "nor": "nob_Latn"}
 #: Which languages a row of `share_correlations` is of, by columns of `shares`.
 GROUPS = {
-    "all": "share > 0", "below the best bag": "mu < bag", "Latin script": "latin == 1",
-    "Latin script, not Romance": "latin == 1 and not romance", "other scripts": "latin == 0",
-}  # fmt: skip
+    "all": "share > 0",
+    "below the best bag": "mu < bag",
+    "Latin script": "latin == 1",
+    "Latin script, not Romance": "latin == 1 and not romance",
+    "other scripts": "latin == 0",
+}
 _ROMANCE = {"fra_Latn", "spa_Latn", "ita_Latn", "por_Latn", "cat_Latn", "ron_Latn"}
 
 
@@ -174,15 +177,28 @@ def share_points(points: pd.DataFrame) -> Figure:
     """
     fit = stats.linregress(points["bag"], points["mu"])
     left = points["mu"] - fit.intercept - fit.slope * points["bag"]
-    table = pd.concat([
-        points.assign(panel="score μ"), points.assign(mu=left, panel="score μ, bag held"),
-    ])  # fmt: skip
+    table = pd.concat(
+        [
+            points.assign(panel="score μ"),
+            points.assign(mu=left, panel="score μ, bag held"),
+        ]
+    )
     table["script"] = np.where(table["latin"] == 1, "Latin", "other")
     rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
     table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
-    on = scatter(table, x="log", y="mu", series="script", panel="panel", written="written",
-                 looks=looks(order(table, "script"), {}), columns=2, width=3.6, height=3.2,
-                 sharey=False)  # fmt: skip
+    on = scatter(
+        table,
+        x="log",
+        y="mu",
+        series="script",
+        panel="panel",
+        written="written",
+        looks=looks(order(table, "script"), {}),
+        columns=2,
+        width=3.6,
+        height=3.2,
+        sharey=False,
+    )
     said = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
     for axes, label in zip(on.axes.values(), said, strict=True):
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")

@@ -91,8 +91,10 @@ def told_alone(table: pd.DataFrame, every: Sequence[str], name: str) -> str:
     others = table[table["model"] != name].dropna(subset="told")
     said = ["**Other models and languages of learning.**"]
     for what, own in others.groupby("what", sort=False):
-        said.append(f"The {what} {100 * own['score'].min():.1f} to {100 * own['score'].max():.1f} "
-                    f"(above zero in {(own['told'] == 'above').sum()} of {len(own)}).")  # fmt: skip
+        said.append(
+            f"The {what} {100 * own['score'].min():.1f} to {100 * own['score'].max():.1f} "
+            f"(above zero in {(own['told'] == 'above').sum()} of {len(own)})."
+        )
     lacking = [f"`{x}`" for x in every if x not in {*table["model"]}]
     return " ".join([*said, f"Hypotheses alone are not run of: {', '.join(lacking) or 'none'}."])
 
@@ -159,8 +161,10 @@ def _in_bins(
     """Values ``(S, bins + 1, n)`` by setting, and shares of pairs, for `at_equal_overlap`."""
     same = np.eye(len(overlap), dtype=bool)
     bins, kinds, means = np.digitize(overlap, BINS), {"within": same, "across": ~same}, {}
-    inside = {kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
-              for kind, mask in kinds.items()}  # fmt: skip
+    inside = {
+        kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
+        for kind, mask in kinds.items()
+    }
     shares = {kind: x.sum(axis=1) / x.sum() for kind, x in inside.items()}
     both = (inside["within"].sum(axis=1) > 0) & (inside["across"].sum(axis=1) > 0)
     weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
@@ -200,9 +204,14 @@ def at_equal_overlap(
 
 
 def pair_predictors(
-    model: str, languages: Sequence[str], corpus: str, scores: np.ndarray, overlap: np.ndarray,
-    measures: Sequence[str], pooling: str = "mean",
-) -> pd.DataFrame:  # fmt: skip
+    model: str,
+    languages: Sequence[str],
+    corpus: str,
+    scores: np.ndarray,
+    overlap: np.ndarray,
+    measures: Sequence[str],
+    pooling: str = "mean",
+) -> pd.DataFrame:
     """One row per ordered pair of two languages: its score, overlap, and measures of frozen states.
 
     ``scores`` and ``overlap`` are ``(L, L)``; measures are means over layers and both directions
@@ -239,10 +248,15 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
         except ValueError:  # too few languages
             continue
         lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
-        told = [f"{t} {100 * c:+.1f} ({100 * a:.1f} to {100 * b:.1f})" for t, c, a, b in
-                lines[["term", "coefficient", "low", "high"]].itertuples(index=False)]  # fmt: skip
-        rows[name] = {"points for one SD": "; ".join(told), "R²": round(fit.r_squared, 2),
-                      "R² on a language held out": unseen}  # fmt: skip
+        told = [
+            f"{t} {100 * c:+.1f} ({100 * a:.1f} to {100 * b:.1f})"
+            for t, c, a, b in lines[["term", "coefficient", "low", "high"]].itertuples(index=False)
+        ]
+        rows[name] = {
+            "points for one SD": "; ".join(told),
+            "R²": round(fit.r_squared, 2),
+            "R² on a language held out": unseen,
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -277,17 +291,29 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     for kind in ("across", "within"):
         share = equal.drop_duplicates("overlap").set_index("overlap")[f"pairs {kind}"]
         table.insert(0, ("share of pairs (%)", kind), (100 * share).round(1))
-    keys = [(x, kind) for x in equal["what"].unique() for kind in mixing.SETTINGS
-            if (x, kind) != ("premise adds", "drop")]  # fmt: skip
+    keys = [
+        (x, kind)
+        for x in equal["what"].unique()
+        for kind in mixing.SETTINGS
+        if (x, kind) != ("premise adds", "drop")
+    ]
     shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
     return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
 
 
 def reading(
-    rows: pd.DataFrame, summaries: pd.DataFrame, few: pd.DataFrame, by_label: pd.DataFrame,
-    fitted: pd.DataFrame, known: pd.DataFrame, equal: pd.DataFrame, fits: pd.DataFrame,
-    drops: pd.DataFrame, model: str, source: str,
-) -> str:  # fmt: skip
+    rows: pd.DataFrame,
+    summaries: pd.DataFrame,
+    few: pd.DataFrame,
+    by_label: pd.DataFrame,
+    fitted: pd.DataFrame,
+    known: pd.DataFrame,
+    equal: pd.DataFrame,
+    fits: pd.DataFrame,
+    drops: pd.DataFrame,
+    model: str,
+    source: str,
+) -> str:
     """The findings of the notebook, a sentence each, from its tables; ``few`` is of fewer seeds,
     ``fitted`` of accuracy with a threshold by cell, ``drops`` of `drops_by`."""
     stays = drops.set_index("what")["told"]
@@ -343,12 +369,14 @@ def reading(
         f"({stays['as across']}). Across, pairs that share no subword have "
         f"{points(equal, what='accuracy', setting='across', overlap='none')} %, those that share "
         f"most {points(equal, what='accuracy', setting='across', overlap='more')}.",
-    ]  # fmt: skip
+    ]
     if len(fits):
         best, column = fits.iloc[:, -1].idxmax(), fits.columns[-1]
-        said.append(f"**Pairs of languages.** On a language held out, {best} predicts best (R² "
-                    f"{fits.loc[best, column]:.2f}); overlap alone has "
-                    f"{fits[column].get('overlap', np.nan):.2f}.")  # fmt: skip
+        said.append(
+            f"**Pairs of languages.** On a language held out, {best} predicts best (R² "
+            f"{fits.loc[best, column]:.2f}); overlap alone has "
+            f"{fits[column].get('overlap', np.nan):.2f}."
+        )
     return "\n".join(f"- {sentence}" for sentence in said)
 
 
@@ -388,15 +416,20 @@ def beyond(base: np.ndarray, added: np.ndarray, positive: np.ndarray) -> np.ndar
             splits.append(whole)
             gains.append(auc(base[[*own]], added[others]) - less)
     mean = np.mean(gains, axis=0)
-    without = [np.mean([x for x, of in zip(gains, splits, strict=True) if s not in of], axis=0)
-               for s in seeds]  # fmt: skip
+    without = [
+        np.mean([x for x, of in zip(gains, splits, strict=True) if s not in of], axis=0)
+        for s in seeds
+    ]
     return np.stack([len(seeds) * mean - (len(seeds) - 1) * x for x in without])
 
 
 def gains(
-    base: np.ndarray, added: np.ndarray, labels: np.ndarray, groups: np.ndarray,
+    base: np.ndarray,
+    added: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray,
     cells: Mapping[str, np.ndarray],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`beyond` of logits ``(S, L, L, n, C)``, a row for each of ``cells`` (boolean ``(L, L)``).
 
     Columns ``cells``, ``score``, ``low``, ``high`` (over ``groups`` of examples and seeds), and how

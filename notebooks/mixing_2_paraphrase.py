@@ -32,15 +32,29 @@ THRESHOLD = "accuracy, threshold by cell"
 
 
 def pair_data(
-    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
-    train_data: str | None, test_data: str | None, split: str, seed: int,
-) -> TaskData:  # fmt: skip
+    task: str,
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_data: str | None,
+    test_data: str | None,
+    split: str,
+    seed: int,
+) -> TaskData:
     """SICK, of which ``n_test`` pairs are drawn by ``seed``; or "PI", by `task_data`."""
     if task == "PI":
         return mixing_tables.task_data(
-            task, languages, source, n_train, n_test, train_data=train_data, test_data=test_data,
+            task,
+            languages,
+            source,
+            n_train,
+            n_test,
+            train_data=train_data,
+            test_data=test_data,
             split=split,
-        )  # fmt: skip
+        )
     whole, left_out = labelled.parallel_examples("NLI", languages, split, source=task)
     learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, source=task)
     sets = {code: part.take(n_test or len(part), seed) for code, part in whole.items()}
@@ -128,9 +142,14 @@ def told_overlap(equal: pd.DataFrame, model: str) -> str:
 
 
 def when_nothing_is_learnt(
-    task: str, languages: Sequence[str], models: Sequence[str], recipe: Recipe,
-    seeds: Sequence[int], n_train: int, n_test: int,
-) -> pd.DataFrame:  # fmt: skip
+    task: str,
+    languages: Sequence[str],
+    models: Sequence[str],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    n_train: int,
+    n_test: int,
+) -> pd.DataFrame:
     """Fine-tuned ``models`` and what cannot compare: a row a ``model`` and setting.
 
     Beside each: its second texts alone, the untrained twin of the first, a bag of subwords and the
@@ -194,9 +213,12 @@ def by_overlap(choices: pd.DataFrame, model: str, bag: str) -> pd.DataFrame:
     one_script = np.array(scripts[0]) == np.array(scripts[1])
     third = pd.qcut(choices[bag].rank(method="first"), 3, labels=False).to_numpy()
     masks = {
-        "all pairs": np.full(len(choices), True), "one script": one_script,
-        "two scripts": ~one_script, "least overlap": third == 0, "most overlap": third == 2,
-    }  # fmt: skip
+        "all pairs": np.full(len(choices), True),
+        "one script": one_script,
+        "two scripts": ~one_script,
+        "least overlap": third == 0,
+        "most overlap": third == 2,
+    }
     gain, rows = choices[model] - choices[bag], {}
     for name, mask in masks.items():
         row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
@@ -264,9 +286,15 @@ OVERLAP = "overlap"
 
 
 def pairs_of_states(
-    names: Sequence[str], steps: Sequence[int], text: ParallelCorpus, other: ParallelCorpus,
-    task: str, measures: Sequence[str], overlap: pd.Series, **states: object,
-) -> dict[tuple[str, int], pd.DataFrame]:  # fmt: skip
+    names: Sequence[str],
+    steps: Sequence[int],
+    text: ParallelCorpus,
+    other: ParallelCorpus,
+    task: str,
+    measures: Sequence[str],
+    overlap: pd.Series,
+    **states: object,
+) -> dict[tuple[str, int], pd.DataFrame]:
     """(model, step) → a row a pair of languages: ``score``, `OVERLAP` and measures.
 
     The score is `forced_choice` on a ``text``. Measures are of the same states on ``other``
@@ -277,8 +305,9 @@ def pairs_of_states(
     pairs = {}
     for own, there in zip(
         subject_scores(several, text, [task], **states),
-        subject_scores(several, other, measures, **states), strict=True,
-    ):  # fmt: skip
+        subject_scores(several, other, measures, **states),
+        strict=True,
+    ):
         table = there.table()
         rows = table.groupby(["language_1", "language_2", "task"])["score"].mean().unstack()
         rows = rows.assign(**{"score": forced_choice(own, task), OVERLAP: overlap})

@@ -23,9 +23,11 @@ _SLACK = 1e-12
 
 
 def tails(
-    score: np.ndarray, distance: np.ndarray, share: float = 0.2,
+    score: np.ndarray,
+    distance: np.ndarray,
+    share: float = 0.2,
     groups: Sequence[int] | None = None,
-) -> tuple[pd.DataFrame, tuple[float, float, float]]:  # fmt: skip
+) -> tuple[pd.DataFrame, tuple[float, float, float]]:
     """Mean distance of the easiest and the hardest examples, and the ratio of the two.
 
     The easiest are those with the highest score. Many F1 scores are exactly 0 or 1, so which
@@ -109,10 +111,11 @@ def by_side(
         return rows.mean(axis=-1).var(axis=-1) / rows.var(axis=(-2, -1))
 
     return {
-        "context": explained(scores), "question": explained(np.swapaxes(scores, -2, -1)),
+        "context": explained(scores),
+        "question": explained(np.swapaxes(scores, -2, -1)),
         f"question in {source}": (scores[..., others, k] - inside).mean(axis=-1),
         f"context in {source}": (scores[..., k, others] - inside).mean(axis=-1),
-    }  # fmt: skip
+    }
 
 
 def side_intervals(one: Grid, source: str) -> dict[str, tuple[float, float, float]]:

@@ -51,9 +51,16 @@ def variants(task: str, data: TaskData, seed: int, learn: bool) -> dict[str, Tas
 
 
 def answered(
-    task: str, data: TaskData, models: Sequence[str], recipe: Recipe, seeds: Sequence[int], *,
-    shuffle_seed: int, learn: bool, alone: bool = True,
-) -> Grids:  # fmt: skip
+    task: str,
+    data: TaskData,
+    models: Sequence[str],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    *,
+    shuffle_seed: int,
+    learn: bool,
+    alone: bool = True,
+) -> Grids:
     """By task, model and condition: one grid per seed; of pairs also the second part ``alone``.
 
     The second part alone is of the first model, in order and where its own words are shuffled.
@@ -104,9 +111,11 @@ def _compared(
 
 
 def differences(
-    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+    values: Mapping,
+    pairs: Mapping[str, tuple[str, str]],
+    data: Mapping[str, TaskData],
     learn: bool,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """What one condition has above another, within, across and the drop, by language.
 
     ``pairs``: name → two conditions. Columns as `mixing.paired_difference`, and ``task``,
@@ -162,9 +171,16 @@ def by_cells(table: pd.DataFrame, source: str) -> pd.DataFrame:
 
 
 def task_or_inference(
-    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
-    test_source: str | None, per_context: int | None, **origin: str | None,
-) -> TaskData:  # fmt: skip
+    task: str,
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    test_source: str | None,
+    per_context: int | None,
+    **origin: str | None,
+) -> TaskData:
     """`inference_data` of XNLI, `task_data` of the other tasks."""
     about = task, languages, source, n_train, n_test
     if task == "NLI":
@@ -206,9 +222,11 @@ def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.D
 
 
 def means_of(
-    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+    values: Mapping,
+    pairs: Mapping[str, tuple[str, str]],
+    data: Mapping[str, TaskData],
     learn: bool,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`differences` of means over languages within, across, and within by writing; with ``told``.
 
     By `claims.compared`. Of languages without spaces between words characters are shuffled, so that

@@ -17,9 +17,14 @@ from xlx.text.examples import Examples
 
 
 def mixed_grids(
-    model: str, learnt: Mapping[str, Examples], sets: Mapping[str, Examples], recipe: Recipe,
-    seeds: Sequence[int], *, part: str | None = None,
-) -> dict[str, list[Grid]]:  # fmt: skip
+    model: str,
+    learnt: Mapping[str, Examples],
+    sets: Mapping[str, Examples],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    *,
+    part: str | None = None,
+) -> dict[str, list[Grid]]:
     """By what a model is taught ("en-de"): one grid per seed.
 
     With a ``part`` ("second") it is taught and asked with that part alone, in the language that it
@@ -56,9 +61,13 @@ def _by_rows(
 
 
 def pair_table(
-    conditions: Mapping[str, np.ndarray], languages: Sequence[str], pair: tuple[str, str],
-    groups: Sequence[int] | None = None, *, unseen_only: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+    conditions: Mapping[str, np.ndarray],
+    languages: Sequence[str],
+    pair: tuple[str, str],
+    groups: Sequence[int] | None = None,
+    *,
+    unseen_only: bool = False,
+) -> pd.DataFrame:
     """The averages of Tables 4 and 9 with intervals, for several models on the same examples.
 
     The paper says "the average performance over all languages"; this is that, taken literally.
@@ -90,8 +99,9 @@ def pair_table(
 
 def pair_tables(
     asked: Mapping[str, tuple[Mapping[str, Mapping[str, np.ndarray]], bool]],
-    languages: Sequence[str], groups: Sequence[int],
-) -> dict[str, pd.DataFrame]:  # fmt: skip
+    languages: Sequence[str],
+    groups: Sequence[int],
+) -> dict[str, pd.DataFrame]:
     """`pair_table` of several pairs ("en-de"), by what is asked.
 
     ``asked``: name → values of each pair by condition, and whether of unseen languages alone.
@@ -151,10 +161,13 @@ def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
     said = []
     for what, table in tables.items():
         for condition, row, name in (
-            ("baseline", "l1-l2", "own cell"), ("baseline", "l2-l1", "swapped"),
-            ("baseline", "*-l2", "its hypotheses"), ("baseline", "*-*", "grid"),
-            (only, "l1-l2", f"own cell, above {only}"), (only, "*-*", f"grid, above {only}"),
-        ):  # fmt: skip
+            ("baseline", "l1-l2", "own cell"),
+            ("baseline", "l2-l1", "swapped"),
+            ("baseline", "*-l2", "its hypotheses"),
+            ("baseline", "*-*", "grid"),
+            (only, "l1-l2", f"own cell, above {only}"),
+            (only, "*-*", f"grid, above {only}"),
+        ):
             if "other" in what and (row not in ("*-l2", "*-*") or condition != "baseline"):
                 continue  # the other rows have the cell that was learnt, or its swap
             rows = rows_of(table, condition=condition, row=row)

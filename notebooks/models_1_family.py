@@ -73,9 +73,11 @@ def recipe(name: str) -> recipes.MemberRecipe | None:
 
 
 def members(
-    names: Sequence[str], references: Mapping[str, str], runs: Mapping[str, Sequence[str]],
+    names: Sequence[str],
+    references: Mapping[str, str],
+    runs: Mapping[str, Sequence[str]],
     plateau: float,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """One row per ``model``: what it learns from, what sets it apart, what it cost, what it lost.
 
     ``references``: model → the one that it is compared with; ``runs``: model → runs of its recipe
@@ -92,11 +94,13 @@ def members(
             "learns by": " + ".join(getattr(recipe(name), "objectives", ())),
             "differs from": identity.title(other) if other else "",
             "in": ", ".join(unlike(name, other)) if other else "",
-            **{what: f"{run[key] / 1e6:.1f}" if key in run else "" for what, key in
-               (("parameters", "parameters"), ("subwords read", "subwords_seen"))},
+            **{
+                what: f"{run[key] / 1e6:.1f}" if key in run else ""
+                for what, key in (("parameters", "parameters"), ("subwords read", "subwords_seen"))
+            },
             "held-out loss": _told(tested.groupby("model", sort=False)["loss"].mean(), ".2f"),
             "plateau until": _told(left.dropna(), ",.0f"),
-        }  # fmt: skip
+        }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
 
 
@@ -198,9 +202,13 @@ def standing(measured: CheckpointScores, layers: str, task: str) -> Average:
 
 
 def scored_runs(
-    names: Sequence[str], runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, *,
-    first: bool = False, **options: object,
-) -> dict[str, list[CheckpointScores]]:  # fmt: skip
+    names: Sequence[str],
+    runs: Mapping[str, Sequence[str]],
+    corpus: ParallelCorpus,
+    *,
+    first: bool = False,
+    **options: object,
+) -> dict[str, list[CheckpointScores]]:
     """Model → the scores of its runs at their ends, or before training (``first``).
 
     ``runs``: model → runs of its recipe with other seeds. Before training: step 0 of each series,
@@ -211,8 +219,10 @@ def scored_runs(
         same = (name, *runs.get(name, ()))
         states = [history(run, recorded=True)[0 if first else -1] for run in same]
         if first:
-            states = [state if getattr(state, "step", None) == 0 else identity.twin_of(run)
-                      for run, state in zip(same, states, strict=True)]  # fmt: skip
+            states = [
+                state if getattr(state, "step", None) == 0 else identity.twin_of(run)
+                for run, state in zip(same, states, strict=True)
+            ]
         found[identity.title(name)] = subject_scores(states, corpus, **options)
     return found
 
@@ -227,8 +237,9 @@ def spanned(apart: Average, reach: float, value: float | None = None) -> dict[st
     of = ends(apart)
     value, half = of["value"] if value is None else value, of["high"] - of["value"]
     wide = np.hypot(half, reach)
-    return dict(zip(SPAN, (value, value - half, value + half, value - wide, value + wide),
-                    strict=True))  # fmt: skip
+    return dict(
+        zip(SPAN, (value, value - half, value + half, value - wide, value + wide), strict=True)
+    )
 
 
 def run_reach(ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -261,8 +272,9 @@ def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFram
         both = [[standing(of, layers, task) for of in measured[key]] for key in (name, other)]
         ours, theirs = ([float(score.score) for score in side] for side in both)
         head = {"model": name, "reference": other, "layers": layers, "task": task}
-        apart = spanned(both[0][0] - both[1][0], run_reach(ours, theirs),
-                        float(np.mean(ours) - np.mean(theirs)))  # fmt: skip
+        apart = spanned(
+            both[0][0] - both[1][0], run_reach(ours, theirs), float(np.mean(ours) - np.mean(theirs))
+        )
         rows.append(head | {"runs": f"{len(ours)} and {len(theirs)}"} | apart)
     return with_sides(pd.DataFrame(rows, columns=[*head, "runs", *SPAN] if rows else None))
 
@@ -309,8 +321,10 @@ def standings(
 
 def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
     """A number with its widest known interval: "+0.24 (+0.21 to +0.28)"."""
-    low, high = (row[narrow if np.isnan(row[wide]) else wide]
-                 for wide, narrow in (("least", "low"), ("most", "high")))  # fmt: skip
+    low, high = (
+        row[narrow if np.isnan(row[wide]) else wide]
+        for wide, narrow in (("least", "low"), ("most", "high"))
+    )
     return f"{row['value']:{form}} ({low:{form}} to {high:{form}})"
 
 
@@ -339,9 +353,10 @@ def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> st
         f"bag of their own subwords at their best layer: {_named(above)}.",
         f"Of {len(clear) + len(rest)} differences from a reference, {len(clear)} "
         f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open. These: "
-        + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
+        + _named(clear, "`{model}` minus `{reference}` {span}")
+        + ".",
         *([f"Public models have, for scale: {told}."] if scale else []),
-    ]  # fmt: skip
+    ]
     return " ".join(text)
 
 
@@ -353,16 +368,20 @@ def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
     known = rest[rest["most"].notna()]
     alone, new = rest.loc[rest["most"].isna(), "model"], "\n  - "
     lines = [
-        "Above their own untrained state at the best layer:" + new
-        + _named(learnt[learnt["is"].str.startswith("higher")], between=new) + ".",
+        "Above their own untrained state at the best layer:"
+        + new
+        + _named(learnt[learnt["is"].str.startswith("higher")], between=new)
+        + ".",
         "Below it:" + new + _named(learnt[learnt["is"].str.startswith("lower")], between=new) + ".",
         "Beyond text and runs in MD among sentences of like length: "
-        + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
+        + _named(clear, "`{model}` minus `{reference}` {span}")
+        + ".",
         "And in LD: " + _named(of_ld, "`{model}` minus `{reference}` {span}") + ".",
         "Not distinguishable from their reference:" + new + _named(known, between=new) + ".",
         f"Of {len(alone)} more the spread over runs is unknown, since neither recipe was run twice"
-        + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "") + ".",
-    ]  # fmt: skip
+        + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "")
+        + ".",
+    ]
     return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
@@ -371,9 +390,12 @@ def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
 
 @styled
 def member_profiles(
-    table: pd.DataFrame, references: Mapping[str, str], *, lines: References | None = None,
+    table: pd.DataFrame,
+    references: Mapping[str, str],
+    *,
+    lines: References | None = None,
     tasks: Sequence[str] = TASKS,
-) -> Figure:  # fmt: skip
+) -> Figure:
     """Scores over layers, a small panel a model, each with its reference model in thin lines.
 
     ``references`` maps a model to the one that it is compared with, where there is one; ``lines``
@@ -383,8 +405,16 @@ def member_profiles(
     pairs = pd.DataFrame(references.items(), columns=["model", "reference"])
     thin = pairs.merge(thin[thin["task"].isin(tasks[:2])], on="reference")
     on = scored(table, "layer", tasks, columns=3, width=2.75, height=1.75, sharex=True)
-    scored(thin, "layer", tasks, on=on, low="", linewidth=0.8, marker="",
-           labels={task: f"{task} of the model in brackets" for task in tasks})  # fmt: skip
+    scored(
+        thin,
+        "layer",
+        tasks,
+        on=on,
+        low="",
+        linewidth=0.8,
+        marker="",
+        labels={task: f"{task} of the model in brackets" for task in tasks},
+    )
     on.titles(lambda model: f"{model} [{references[model]}]" if model in references else model)
     return on.done(LAYER, "ABX score", handles=with_lines(on, lines, tasks))
 
@@ -400,11 +430,20 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> 
     table = pd.concat([rows_of(table, task=task) for task in tasks])
     kinds = zip(order(table, "layers"), (False, True), "os", strict=False)
     on = lanes(
-        table, item="pair", value="value", series="layers", panel="task", columns=len(tasks),
-        looks={name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
-               for name, hollow, mark in kinds},
-        wide=("least", "most"), width=3.1, lane=0.13,
-    )  # fmt: skip
+        table,
+        item="pair",
+        value="value",
+        series="layers",
+        panel="task",
+        columns=len(tasks),
+        looks={
+            name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
+            for name, hollow, mark in kinds
+        },
+        wide=("least", "most"),
+        width=3.1,
+        lane=0.13,
+    )
     across(on, 0, **ZERO | {"linestyle": "-"})
     told = [handle("interval: inner documents, outer runs too", ZERO | {"marker": "|"}, line=True)]
     return on.titles(NAMES).done("score of the first model less the second's", handles=told)

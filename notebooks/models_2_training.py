@@ -101,9 +101,10 @@ def aligned_course(recipe: CourseRecipe) -> pd.DataFrame:
         "recipe": {**asdict(recipe), "languages": list(recipe.languages)},
         "model": identity.fingerprint(recipe.model),
         "learnt": pretraining_text.file_hashes(),
-        "texts": {name: [text.text_hash(x) for x in text.languages]
-                  for name, text in texts.items()},
-    }  # fmt: skip
+        "texts": {
+            name: [text.text_hash(x) for x in text.languages] for name, text in texts.items()
+        },
+    }
     return work.result(COURSE, about, recipe, texts)
 
 
@@ -116,10 +117,12 @@ TASKS = {"ld": "LD", "md": "MD", "md_like_length": "MD, like length", "retrieval
 def courses(recipe: CourseRecipe, seeds: Mapping[str, Sequence[int]]) -> pd.DataFrame:
     """`aligned_course` by what is learnt (of `LEARNT`) and seed: ``learnt`` and ``seed`` added."""
     tables = [
-        aligned_course(replace(recipe, shuffled=LEARNT[learnt], seed=seed))
-        .assign(learnt=learnt, seed=seed)
-        for learnt, some in seeds.items() for seed in some
-    ]  # fmt: skip
+        aligned_course(replace(recipe, shuffled=LEARNT[learnt], seed=seed)).assign(
+            learnt=learnt, seed=seed
+        )
+        for learnt, some in seeds.items()
+        for seed in some
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -143,9 +146,10 @@ def course_scores(table: pd.DataFrame) -> pd.DataFrame:
     texts = {"measured": "lens_", "tried": "tried_"}
     return pd.concat(
         table.rename(columns={f"{start}{short}": task for short, task in TASKS.items()})
-        .melt(["learnt", "seed", "step"], [*TASKS.values()], "task", "score").assign(text=text)
+        .melt(["learnt", "seed", "step"], [*TASKS.values()], "task", "score")
+        .assign(text=text)
         for text, start in texts.items()
-    )  # fmt: skip
+    )
 
 
 def course_changes(scores: pd.DataFrame) -> pd.DataFrame:
@@ -238,17 +242,33 @@ def _trainer(
         return encoder.tokenizer(both, return_tensors="pt", **options)
 
     arguments = transformers.TrainingArguments(
-        folder, max_steps=recipe.steps, learning_rate=recipe.learning_rate, seed=recipe.seed,
-        per_device_train_batch_size=recipe.pairs, per_device_eval_batch_size=recipe.pairs,
-        warmup_steps=recipe.steps // 10, lr_scheduler_type="constant_with_warmup",
-        eval_strategy="steps", eval_steps=recipe.every, eval_on_start=True, save_strategy="no",
-        logging_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,
+        folder,
+        max_steps=recipe.steps,
+        learning_rate=recipe.learning_rate,
+        seed=recipe.seed,
+        per_device_train_batch_size=recipe.pairs,
+        per_device_eval_batch_size=recipe.pairs,
+        warmup_steps=recipe.steps // 10,
+        lr_scheduler_type="constant_with_warmup",
+        eval_strategy="steps",
+        eval_steps=recipe.every,
+        eval_on_start=True,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
         remove_unused_columns=False,
-    )  # fmt: skip
+    )
     trainer = OfTranslations(
-        encoder.model, arguments, data_collator=rows, train_dataset=learnt, eval_dataset=held_out,
-        processing_class=encoder.tokenizer, callbacks=list(lenses),
-    )  # fmt: skip
+        encoder.model,
+        arguments,
+        data_collator=rows,
+        train_dataset=learnt,
+        eval_dataset=held_out,
+        processing_class=encoder.tokenizer,
+        callbacks=list(lenses),
+    )
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.temperature = recipe.temperature
     return trainer
@@ -264,8 +284,9 @@ def _course(recipe: CourseRecipe, texts: Mapping[str, ParallelCorpus]) -> pd.Dat
         began = time.perf_counter()
         trainer.train()
         seconds = time.perf_counter() - began - other.seconds
-    losses = {row["step"]: row["eval_loss"]
-              for row in trainer.state.log_history if "eval_loss" in row}  # fmt: skip
+    losses = {
+        row["step"]: row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row
+    }
     table = lens.history.assign(loss=lens.history["step"].map(losses))
     tried = other.history.drop(columns="step").add_prefix("tried_")
     tried.columns = tried.columns.str.replace("tried_lens_", "tried_")

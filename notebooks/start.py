@@ -22,13 +22,14 @@ from xlx.plots.style import (
     look,
     looks,
     styled,
-)  # fmt: skip
+)
 
 #: Short words for what `mixing_tables.cell_groups` names.
 SETTINGS = {
-    "within en": "with both in English", "within the others": "with both in another language",
+    "within en": "with both in English",
+    "within the others": "with both in another language",
     "across": "with the texts in two languages",
-}  # fmt: skip
+}
 
 
 def language_name(code: str) -> str:
@@ -46,8 +47,17 @@ def _whole(on: Panels) -> None:
 def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
     """LD and matched MD over layers, one panel per model (`lenses.by_layer`)."""
     shown = {task: MEASURES[task] for task in ("LD", MATCHED)}
-    on = curves(table, x="layer", value="score", series="task", panel="subject", looks=shown,
-                labels=NAMES, width=3.9, height=2.1)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="score",
+        series="task",
+        panel="subject",
+        looks=shown,
+        labels=NAMES,
+        width=3.9,
+        height=2.1,
+    )
     across(on, y=CHANCE)
     _whole(on)
     return on.done(LAYER, "share of comparisons", handles=[chance_line()])
@@ -57,8 +67,18 @@ def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
 def rival_lines(table: pd.DataFrame) -> Figure:
     """Sentences nearer than the translation: one line per language, one panel per model."""
     names = {code: language_label(code) for code in table["language"].unique()}
-    on = curves(table, x="layer", value="rivals", series="language", panel="model", low="",
-                labels=names, looks=looks(names), width=3.9, height=2.0)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="rivals",
+        series="language",
+        panel="model",
+        low="",
+        labels=names,
+        looks=looks(names),
+        width=3.9,
+        height=2.0,
+    )
     _whole(on)
     return on.done(LAYER, "sentences nearer\nthan the translation")
 
@@ -71,8 +91,16 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     """
     first, second = gaps["subject"].unique()
     shown = {first: looks([first])[first], second: look("0.35", "x")}
-    on = lanes(gaps, item="target", value="lost", series="subject", looks=shown, scale=100,
-               names=language_label, width=5.4)  # fmt: skip
+    on = lanes(
+        gaps,
+        item="target",
+        value="lost",
+        series="subject",
+        looks=shown,
+        scale=100,
+        names=language_label,
+        width=5.4,
+    )
     guess = handle("a model that guesses", GUESSING | {"marker": ""}, line=True)
     for axes in on.axes.values():
         axes.axvline(100 * gaps["guess"].iloc[0], **GUESSING)
@@ -89,8 +117,16 @@ def gain_lanes(table: pd.DataFrame) -> Figure:
     names = [*table["added"].unique()]
     marks = zip(names, (BLUE, VERMILION, "0.35"), "osx", strict=False)
     shown = {name: look(colour, mark) for name, colour, mark in marks}
-    on = lanes(table.assign(cells=table["cells"].replace(SETTINGS)), item="cells", value="score",
-               series="added", looks=shown, scale=100, width=5.4, lane=0.16)  # fmt: skip
+    on = lanes(
+        table.assign(cells=table["cells"].replace(SETTINGS)),
+        item="cells",
+        value="score",
+        series="added",
+        looks=shown,
+        scale=100,
+        width=5.4,
+        lane=0.16,
+    )
     for axes in on.axes.values():
         axes.axvline(0, **GUESSING)
     return on.done("points of AUC beyond the second text")
@@ -99,15 +135,26 @@ def gain_lanes(table: pd.DataFrame) -> Figure:
 @styled
 def probe_lines(means: pd.DataFrame) -> Figure:
     """A probe over layers, in its own language and in others (``read``), one line per subject."""
-    titles = {"at home": "read in the language it was trained in (at home)",
-              "abroad": "read in other languages (abroad)"}  # fmt: skip
+    titles = {
+        "at home": "read in the language it was trained in (at home)",
+        "abroad": "read in other languages (abroad)",
+    }
     known = {}
     for name in means["subject"].unique():
         base = name.removesuffix(", untrained")
         own = look("0.35", "x", "") if name.startswith("a bag") else looks([base])[base]
         known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
-    on = curves(means, x="layer", value="accuracy", series="subject", panel="read", looks=known,
-                scale=100, width=3.9, height=2.1)  # fmt: skip
+    on = curves(
+        means,
+        x="layer",
+        value="accuracy",
+        series="subject",
+        panel="read",
+        looks=known,
+        scale=100,
+        width=3.9,
+        height=2.1,
+    )
     across(on, y=100 * means["chance"].iloc[0])
     on.titles(titles.get)
     return on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])
@@ -120,10 +167,16 @@ def best_row(table: pd.DataFrame, by: str | list[str], value: str, most: bool = 
 
 
 def front_page(
-    models: tuple[str, str], targets: Sequence[str], form_and_meaning: pd.DataFrame,
-    rivals: pd.DataFrame, letters: pd.Series, gaps: pd.DataFrame, strings: pd.DataFrame,
-    gained: pd.DataFrame, probes: Mapping[str, pd.DataFrame],
-) -> tuple[dict[str, list[float]], dict[str, bool]]:  # fmt: skip
+    models: tuple[str, str],
+    targets: Sequence[str],
+    form_and_meaning: pd.DataFrame,
+    rivals: pd.DataFrame,
+    letters: pd.Series,
+    gaps: pd.DataFrame,
+    strings: pd.DataFrame,
+    gained: pd.DataFrame,
+    probes: Mapping[str, pd.DataFrame],
+) -> tuple[dict[str, list[float]], dict[str, bool]]:
     """The numbers of README's findings, in order, by lens, and what its clauses assume.
 
     All are shares in [0, 1]. ``models``: encoder and decoder; the tables are those of the chapter.
@@ -146,9 +199,13 @@ def front_page(
         "IGAP": [*lost[["value", "low", "high"]], lost["guess"], shared],
         "within/across": [english.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],
         "X-Probe": [*read["abroad"], *read["at home"].iloc[1:]],
-        "more": [top[decoder], last[decoder], least[decoder],
-                 *gaps["value"].loc[["es", "ur", "sw"]]],
-    }  # fmt: skip
+        "more": [
+            top[decoder],
+            last[decoder],
+            least[decoder],
+            *gaps["value"].loc[["es", "ur", "sw"]],
+        ],
+    }
     assumed = {
         "the last layer of the encoder is its best for meaning": last[encoder] == top[encoder],
         "training raises LD": least[encoder] > of_twin,

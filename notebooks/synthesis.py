@@ -33,9 +33,15 @@ stats = deferred("scipy.stats")
 ENDS = ["score", "low", "high"]
 #: Lenses by name, and whether more of it is more shared (1) or less (-1).
 LENSES = {
-    "LD, lowest": -1, "matched MD, highest": 1, "retrieval, highest": 1, "MEXA": 1,
-    "topics abroad": 1, "inference in targets": 1, "drop across": -1, "tense abroad": 1,
-}  # fmt: skip
+    "LD, lowest": -1,
+    "matched MD, highest": 1,
+    "retrieval, highest": 1,
+    "MEXA": 1,
+    "topics abroad": 1,
+    "inference in targets": 1,
+    "drop across": -1,
+    "tense abroad": 1,
+}
 #: What a text alone says of a language, and what the model's states add.
 SURFACE, ALIGNED = ("bag", "subwords", "Latin"), "MEXA"
 #: Lenses of which less is no sign of more: an untrained network has least.
@@ -56,8 +62,11 @@ def over_families(table: pd.DataFrame, value: str, least: float = 0) -> list[flo
 
 def abx_rows(layers: pd.DataFrame) -> pd.DataFrame:
     """LD where it is lowest, matched MD and retrieval where highest (`lenses.by_layer`)."""
-    best = {"LD": ("LD, lowest", "idxmin"), "MD, like length": ("matched MD, highest", "idxmax"),
-            "retrieval": ("retrieval, highest", "idxmax")}  # fmt: skip
+    best = {
+        "LD": ("LD, lowest", "idxmin"),
+        "MD, like length": ("matched MD, highest", "idxmax"),
+        "retrieval": ("retrieval, highest", "idxmax"),
+    }
     rows = []
     for (subject, task), of in layers.groupby(["subject", "task"], sort=False):
         name, way = best[task]
@@ -115,10 +124,12 @@ def inference_rows(asked: Mapping[str, Inference]) -> pd.DataFrame:
     for name, of in asked.items():
         whole = of.runs()
         gold = of.whole[of.source]
-        right = np.array([
-            [run.predictions[x][-1] == gold.labels for x in of.languages if x != of.source]
-            for run in whole
-        ]).mean(axis=1, keepdims=True)  # fmt: skip
+        right = np.array(
+            [
+                [run.predictions[x][-1] == gold.labels for x in of.languages if x != of.source]
+                for run in whole
+            ]
+        ).mean(axis=1, keepdims=True)
         means = mixing.averages(right, groups_of(gold))
         tables.append(means.assign(model=name, lens="inference in targets"))
         drop = of.summary().query("language == 'mean' and setting == 'drop'")
@@ -145,11 +156,16 @@ def agreement(table: pd.DataFrame, guesses: Mapping[str, float] | None = None) -
     rows = []
     for one, other in combinations([x for x in LENSES if x in wide], 2):
         both = wide[one].index.intersection(wide[other].index)
-        signs = np.array([
-            [_order(wide[lens].loc[a], wide[lens].loc[b], guesses.get(lens, -np.inf)) * LENSES[lens]
-             for lens in (one, other)]
-            for a, b in combinations(both, 2)
-        ]).reshape(-1, 2)  # fmt: skip
+        signs = np.array(
+            [
+                [
+                    _order(wide[lens].loc[a], wide[lens].loc[b], guesses.get(lens, -np.inf))
+                    * LENSES[lens]
+                    for lens in (one, other)
+                ]
+                for a, b in combinations(both, 2)
+            ]
+        ).reshape(-1, 2)
         told = signs[(signs != 0).all(axis=1)]
         rows.append((one, other, int((told[:, 0] == told[:, 1]).sum()), len(told)))
     return pd.DataFrame(rows, columns=["lens", "other", "agree", "of"])
@@ -175,14 +191,19 @@ def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.Data
     """
     own = layers[layers["subject"] == model]
     rows = {task: of.set_index("layer")["score"] for task, of in own.groupby("task", sort=False)}
-    rows = {"1 − LD": 1 - rows["LD"], "matched MD": rows["MD, like length"],
-            "retrieval": rows["retrieval"]} | others  # fmt: skip
+    rows = {
+        "1 − LD": 1 - rows["LD"],
+        "matched MD": rows["MD, like length"],
+        "retrieval": rows["retrieval"],
+    } | others
     table = pd.concat(rows, names=["measure"]).rename("score").reset_index()
     spread = table.groupby("measure")["score"]
     least, most = spread.transform("min"), spread.transform("max")
-    return table.assign(model=model, scaled=(table["score"] - least) / (most - least),
-                        shown=np.where(table["score"] == most, table["score"].map("{:.2f}".format),
-                                       ""))  # fmt: skip
+    return table.assign(
+        model=model,
+        scaled=(table["score"] - least) / (most - least),
+        shown=np.where(table["score"] == most, table["score"].map("{:.2f}".format), ""),
+    )
 
 
 def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
@@ -200,10 +221,16 @@ def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
         rest = wide.apply(lambda x, depth=depth: x - np.polyval(np.polyfit(depth, x, 1), depth))
         rest = rest * np.where(rest.abs().max() > 1e-9, 1, np.nan)  # rounding is no rank
         rows += [
-            (model, name, wide[name].corr(wide[outcome]), depth.corr(wide[outcome]),
-             rest[name].corr(rest[outcome]))
-            for name in of["measure"].unique() if name != outcome
-        ]  # fmt: skip
+            (
+                model,
+                name,
+                wide[name].corr(wide[outcome]),
+                depth.corr(wide[outcome]),
+                rest[name].corr(rest[outcome]),
+            )
+            for name in of["measure"].unique()
+            if name != outcome
+        ]
     columns = ["model", "measure", "r", "depth", "given depth"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -234,12 +261,16 @@ def language_predictors(model: str, text: ParallelCorpus, covered: Coverage) -> 
     counts = np.log(mean_subwords(model, text))
     codes, scripts = list(covered.scores.languages), language_scripts("flores200-100")
     of_bag = dict(zip(bag.scores.languages, bag.scores.mu[0], strict=True))
-    return pd.DataFrame({
-        "language": codes, "family": [language_families([x])[x] for x in codes],
-        "bag": [of_bag[x] for x in codes], "subwords": [counts[x] - counts["en"] for x in codes],
-        "Latin": [float(scripts[x] == "Latn") for x in codes],
-        ALIGNED: np.nanmean(covered.scores.mu, axis=0),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "language": codes,
+            "family": [language_families([x])[x] for x in codes],
+            "bag": [of_bag[x] for x in codes],
+            "subwords": [counts[x] - counts["en"] for x in codes],
+            "Latin": [float(scripts[x] == "Latn") for x in codes],
+            ALIGNED: np.nanmean(covered.scores.mu, axis=0),
+        }
+    )
 
 
 def predicted(
@@ -262,9 +293,11 @@ def predicted(
 
 
 def pair_table(
-    outcome: pd.DataFrame, subjects: Mapping[str, Subject | Name], text: ParallelCorpus,
+    outcome: pd.DataFrame,
+    subjects: Mapping[str, Subject | Name],
+    text: ParallelCorpus,
     measures: Sequence[str],
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """An outcome of ordered pairs (``source``, ``target``, ``score``) beside scores of the pair.
 
     One column per measure and subject ("MD", "bag MD"), mean over layers and both directions.
@@ -361,10 +394,14 @@ def claims_of_pairs(table: pd.DataFrame) -> list[tuple]:
     """ABX, section 5.3: parts of speech cross worse where LD is high; beside a bag of subwords."""
     given = {"the encoder": (), "the same, given its bag": ("bag LD",)}
     return [
-        ("ABX", "a probe crosses better where LD is low", on,
-         correlated({on: table}, "LD", held, -1, languages=("source", "target"))[on])
+        (
+            "ABX",
+            "a probe crosses better where LD is low",
+            on,
+            correlated({on: table}, "LD", held, -1, languages=("source", "target"))[on],
+        )
         for on, held in given.items()
-    ]  # fmt: skip
+    ]
 
 
 def claims_of_tasks(
@@ -401,9 +438,13 @@ def claims_of_gaps(
     value = lost.loc[igap.MEAN_TARGET, ["value", "low", "high"]].tolist()
     return [
         ("IGAP", "some of what is learnt does not cross", "XNLI, encoder", value),
-        ("IGAP", "a contrast of translations narrows the gap", f"{alone} less {translations}",
-         between((wide[alone] - wide[translations]).to_numpy())),
-    ]  # fmt: skip
+        (
+            "IGAP",
+            "a contrast of translations narrows the gap",
+            f"{alone} less {translations}",
+            between((wide[alone] - wide[translations]).to_numpy()),
+        ),
+    ]
 
 
 def claims_of_mixing(encoder: Inference) -> list[tuple]:
@@ -440,25 +481,43 @@ def layer_maps(table: pd.DataFrame) -> Figure:
     Colours go from the measure's lowest layer to its highest, whose score is written.
     """
     on = heatmap(
-        table, row="measure", column="layer", value="scaled", panel="model", written="shown",
-        cmap=HIGH, bar="from its lowest layer (dark) to its highest (bright)",
-        own_rows=True, own_columns=True, cell=(0.36, 0.24), columns=1,
-    )  # fmt: skip
+        table,
+        row="measure",
+        column="layer",
+        value="scaled",
+        panel="model",
+        written="shown",
+        cmap=HIGH,
+        bar="from its lowest layer (dark) to its highest (bright)",
+        own_rows=True,
+        own_columns=True,
+        cell=(0.36, 0.24),
+        columns=1,
+    )
     return on.done("layer (0: embeddings)", "")
 
 
 #: What `predictor_lanes` calls the predictors.
 PREDICTORS = {
-    "bag": "subwords shared with English", "subwords": "subwords per sentence (few is good)",
-    "Latin": "Latin script", "MEXA": "MEXA",
-}  # fmt: skip
+    "bag": "subwords shared with English",
+    "subwords": "subwords per sentence (few is good)",
+    "Latin": "Latin script",
+    "MEXA": "MEXA",
+}
 
 
 @styled
 def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
-    on = lanes(table, item="outcome", value="r", series="predictor", width=5.6, lane=0.12,
-               labels=PREDICTORS)  # fmt: skip
+    on = lanes(
+        table,
+        item="outcome",
+        value="r",
+        series="predictor",
+        width=5.6,
+        lane=0.12,
+        labels=PREDICTORS,
+    )
     for axes in on.axes.values():
         axes.axvline(0, color="0.4", linewidth=1)
         axes.set_xlim(-1.02, 1.02)

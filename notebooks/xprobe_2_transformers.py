@@ -112,9 +112,13 @@ def null_share(table: pd.DataFrame) -> dict[str, float]:
 
 
 def crossings(
-    cells: pd.DataFrame, subjects: dict[str, Name], text: ParallelCorpus, measures: Sequence[str],
-    tasks: Sequence[str], **options: object,
-) -> pd.DataFrame:  # fmt: skip
+    cells: pd.DataFrame,
+    subjects: dict[str, Name],
+    text: ParallelCorpus,
+    measures: Sequence[str],
+    tasks: Sequence[str],
+    **options: object,
+) -> pd.DataFrame:
     """What one probe reads abroad beside scores of the same layer, one row per pair of languages.
 
     ``subject``, ``layer``, ``language_1``, ``language_2``; ``crossing``: points above chance, mean
@@ -166,9 +170,17 @@ def by_layer(
 ) -> Figure:
     """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
     on = curves(
-        means, x="layer", value="accuracy", series="subject", panel="task", scale=100, columns=3,
-        looks=_looks(names), sharey=False, height=1.6,
-    )  # fmt: skip
+        means,
+        x="layer",
+        value="accuracy",
+        series="subject",
+        panel="task",
+        scale=100,
+        columns=3,
+        looks=_looks(names),
+        sharey=False,
+        height=1.6,
+    )
     for axes, (_, part) in zip(on.axes.values(), means.groupby("task", sort=False), strict=True):
         axes.axhline(100 * part["chance"].iloc[0], **GUESSING)
     return on.done("layer (0: embeddings)", where, handles=[chance_line()])
@@ -180,10 +192,17 @@ def matrix(cells: pd.DataFrame, layer: int) -> Figure:
     above = 100 * (cells["accuracy"] - cells["chance"])
     shown = cells.assign(above=above)[cells["layer"] == layer]
     on = heatmap(
-        shown, row="source", column="target", value="above", panel="task", columns=3, cmap=HIGH,
-        names=language_label, written=lambda value: number(value, 0),
+        shown,
+        row="source",
+        column="target",
+        value="above",
+        panel="task",
+        columns=3,
+        cmap=HIGH,
+        names=language_label,
+        written=lambda value: number(value, 0),
         bar=f"{shown['subject'].iloc[0]}, layer {layer}: points above chance",
-    )  # fmt: skip
+    )
     return on.done("read in", "trained in")
 
 

@@ -35,10 +35,16 @@ pipeline = deferred("sklearn.pipeline")
 
 #: Names of the tasks' files in SentEval.
 RELEASED = {
-    "SentLen": "sentence_length", "WC": "word_content", "TreeDepth": "tree_depth",
-    "BiShift": "bigram_shift", "SubjNum": "subj_number", "ObjNum": "obj_number",
-    "CoordInv": "coordination_inversion", "SOMO": "odd_man_out", "Tense": "past_present",
-}  # fmt: skip
+    "SentLen": "sentence_length",
+    "WC": "word_content",
+    "TreeDepth": "tree_depth",
+    "BiShift": "bigram_shift",
+    "SubjNum": "subj_number",
+    "ObjNum": "obj_number",
+    "CoordInv": "coordination_inversion",
+    "SOMO": "odd_man_out",
+    "Tense": "past_present",
+}
 _PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
 
 
@@ -372,8 +378,9 @@ def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for where, own in tables.items():
         row = {"where": where} | (100 * own.mean()).to_dict()
         for name, more, less in (
-            ("lost", "untrained English", "English"), ("added", "abroad", "untrained abroad"),
-        ):  # fmt: skip
+            ("lost", "untrained English", "English"),
+            ("added", "abroad", "untrained abroad"),
+        ):
             of = _in_points((own[more] - own[less]).to_numpy())
             row |= {name: of["difference"], f"{name}_low": of["low"]}
             row[f"{name}_told"] = told_points(of)
@@ -455,9 +462,10 @@ def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
 
 #: The conditions of the main figure: a gain is over English in the base condition.
 _GAINS = {
-    "mapped": ("mapped", "trained"), "untrained": ("untrained", "untrained"),
+    "mapped": ("mapped", "trained"),
+    "untrained": ("untrained", "untrained"),
     "mean of words": ("not trained", "not trained"),
-}  # fmt: skip
+}
 
 
 @styled
@@ -475,9 +483,18 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
             rows.append({"task": task, "condition": "English to English", "gain": home})
     table = pd.DataFrame(rows).assign(series="a language")
     on = lanes(
-        table, item="condition", value="gain", series="series", panel="task", scale=100, lane=0.2,
-        looks={"a language": look(BLUE, "o")}, spread=0.3, low="", width=2.4,
-    )  # fmt: skip
+        table,
+        item="condition",
+        value="gain",
+        series="series",
+        panel="task",
+        scale=100,
+        lane=0.2,
+        looks={"a language": look(BLUE, "o")},
+        spread=0.3,
+        low="",
+        width=2.4,
+    )
     for axes in on.axes.values():
         axes.axvline(0, color="0.5", linewidth=0.8)
     return on.done("gain over English (points)")

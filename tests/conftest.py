@@ -49,9 +49,15 @@ def _fresh() -> tuple[Path, settings.settings]:
     """An empty cache and an empty ledger; nothing of the reader's settings."""
     folder = Path(_cache.name) / str(next(_numbers))
     return folder, settings.settings(
-        cache=folder, ledger=folder / "ledger", device="cpu", dtype="float32", workers=1,
-        scheduler=None, progress=False, policy="use",
-    )  # fmt: skip
+        cache=folder,
+        ledger=folder / "ledger",
+        device="cpu",
+        dtype="float32",
+        workers=1,
+        scheduler=None,
+        progress=False,
+        policy="use",
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ import torch
 from transformers import XLMRobertaForMaskedLM
 
 from tests import tiny
-from tests.models.test_fairseq import checkpoint_content, dictionary, fairseq_state
+from tests.subjects.test_fairseq import checkpoint_content, dictionary, fairseq_state
 from xlx.results import paths
 from xlx.text import labelled, trees
 from xlx.text.parallel import load
@@ -105,10 +105,13 @@ def xnli(folder: Path, languages: Sequence[str], n: int = 6) -> None:
         for code in languages:
             for i in range(start, start + size):
                 row = dict.fromkeys(_XNLI, "-") | {
-                    "language": code, "gold_label": labelled.NLI[i % 3], "pairID": i,
-                    "sentence1": sentence(code, i // 3), "sentence2": sentence(code, i + 50),
+                    "language": code,
+                    "gold_label": labelled.NLI[i % 3],
+                    "pairID": i,
+                    "sentence1": sentence(code, i // 3),
+                    "sentence2": sentence(code, i + 50),
                     "promptID": i // 3,
-                }  # fmt: skip
+                }
                 table.append(list(row.values()))
         rows(folder / f"XNLI-1.0/xnli.{part}.tsv", table)
     label = ("entailment", "neutral", "contradictory")
@@ -192,8 +195,10 @@ def word_files(cache: Path, languages: Sequence[str], n: int = 400, dim: int = 1
         common[code] = [word for word, _ in counts.most_common(n) if " " not in word]
         vectors = np.random.default_rng(len(common)).normal(size=(len(common[code]), dim))
         lines = [f"{len(vectors)} {dim}"]
-        lines += [f"{word} {' '.join(f'{x:.3f}' for x in own)}"
-                  for word, own in zip(common[code], vectors, strict=True)]  # fmt: skip
+        lines += [
+            f"{word} {' '.join(f'{x:.3f}' for x in own)}"
+            for word, own in zip(common[code], vectors, strict=True)
+        ]
         put(cache / f"fasttext/wiki.{code}.vec", "\n".join(lines) + "\n")
     for code in languages[1:]:
         pairs = zip(common[code][:60], common[languages[0]], strict=False)
@@ -245,10 +250,16 @@ def harness(file: Path, model: str, scores: dict[str, dict[str, float]]) -> None
     }
     groups = {"belebele": {"alias": "belebele", "acc,none": 0.5}} if len(scores) > 1 else {}
     content = {
-        "results": results | groups, "groups": groups, "group_subtasks": {}, "configs": {},
-        "versions": dict.fromkeys(scores, 1.0), "n-shot": dict.fromkeys(scores, 5),
+        "results": results | groups,
+        "groups": groups,
+        "group_subtasks": {},
+        "configs": {},
+        "versions": dict.fromkeys(scores, 1.0),
+        "n-shot": dict.fromkeys(scores, 5),
         "config": {"model": "hf", "model_args": f"pretrained={model},dtype=bfloat16"},
-        "date": 1.73e9, "model_source": "hf", "model_name": model,
+        "date": 1.73e9,
+        "model_source": "hf",
+        "model_name": model,
         "model_name_sanitized": model.replace("/", "__"),
-    }  # fmt: skip
+    }
     put(file, json.dumps(content))

@@ -70,10 +70,15 @@ def test_changes_have_intervals_over_seeds() -> None:
 
 
 def test_each_rule_chooses_by_its_own_column() -> None:
-    table = pd.DataFrame({
-        "step": [0, 10, 20], "lens_ld": [0.9, 0.6, 0.7], "lens_md_like_length": [0.5, 0.6, 0.8],
-        "loss": [1.0, 2.0, 3.0], "tried": [0.1, 0.4, 0.3],
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "step": [0, 10, 20],
+            "lens_ld": [0.9, 0.6, 0.7],
+            "lens_md_like_length": [0.5, 0.6, 0.8],
+            "loss": [1.0, 2.0, 3.0],
+            "tried": [0.1, 0.4, 0.3],
+        }
+    )
     found = course_choices(table, "tried")
     assert found["step"].tolist() == [10, 20, 0, 20]
     assert found["lost"].tolist() == pytest.approx([0, 0.1, 0.3, 0.1])

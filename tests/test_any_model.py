@@ -33,86 +33,152 @@ CASES = [
 #: One that measures states and one that fine-tunes: `make test` runs these.
 FAST = [paths.NOTEBOOKS / f"{name}.ipynb" for name in ("igap-1-decomposition",)]
 SMALL = {
-    "languages": ["de", "en", "fi", "fr", "ja", "nl"], "n_sentences": 40, "n_triplets": 200,
-    "n_runs": 2, "n_pairs": 6, "tasks": ["POS", "NER"],
-    "n_train": {"POS": 100, "NER": 100}, "n_validation": {"POS": 50, "NER": 50},
-    "n_test": {"POS": 100, "NER": 100}, "n_seeds": 2, "context_languages": ["en", "fi"],
-    "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,
-    "xnli_size": 12, "few": None, "n_untrained": {},
-    "untaught": {"mini-xlm": 20}, "neighbours_of": {"mini-xlm": 20},
-    "runs": {}, "pretraining_runs": {}, "public": ["mini-xlm"],  # here without weights
-}  # fmt: skip
+    "languages": ["de", "en", "fi", "fr", "ja", "nl"],
+    "n_sentences": 40,
+    "n_triplets": 200,
+    "n_runs": 2,
+    "n_pairs": 6,
+    "tasks": ["POS", "NER"],
+    "n_train": {"POS": 100, "NER": 100},
+    "n_validation": {"POS": 50, "NER": 50},
+    "n_test": {"POS": 100, "NER": 100},
+    "n_seeds": 2,
+    "context_languages": ["en", "fi"],
+    "n_permutations": 99,
+    "fewest_languages": 3,
+    "course_size": 60,
+    "retest_size": 40,
+    "xnli_size": 12,
+    "few": None,
+    "n_untrained": {},
+    "untaught": {"mini-xlm": 20},
+    "neighbours_of": {"mini-xlm": 20},
+    "runs": {},
+    "pretraining_runs": {},
+    "public": ["mini-xlm"],  # here without weights
+}
 #: Fine-tuning of next to nothing.
 FINETUNING = {
-    "n_train": {"PI": 12}, "n_test": {"PI": 6}, "batch_size": 6,
+    "n_train": {"PI": 12},
+    "n_test": {"PI": 6},
+    "batch_size": 6,
     "epochs": {"NLI": 4, "PI": 4, "random labels": 4},
-    "every": {"NLI": 2, "PI": 2, "random labels": 2}, "learning_rates": [1e-3], "seeds": [1, 2],
-    "tolerance": 0.3, "dtype": "float32",
-}  # fmt: skip
+    "every": {"NLI": 2, "PI": 2, "random labels": 2},
+    "learning_rates": [1e-3],
+    "seeds": [1, 2],
+    "tolerance": 0.3,
+    "dtype": "float32",
+}
 #: The same, of a grid.
 GRID = {
-    "languages": ["en", "de", "zh"], "n_train": 12, "n_test": 6, "epochs": 1, "batch_size": 6,
-    "seeds": [1, 2], "dtype": "float32",
-}  # fmt: skip
+    "languages": ["en", "de", "zh"],
+    "n_train": 12,
+    "n_test": 6,
+    "epochs": 1,
+    "batch_size": 6,
+    "seeds": [1, 2],
+    "dtype": "float32",
+}
 #: Words of a task, and probes.
 WORDS = {
-    "train": {"POS": 100, "NER": 100, "NLI": 24}, "validation": {"POS": 50, "NER": 50, "NLI": 24},
+    "train": {"POS": 100, "NER": 100, "NLI": 24},
+    "validation": {"POS": 50, "NER": 50, "NLI": 24},
     "test": {"POS": 100, "NER": 100, "NLI": 24},
-}  # fmt: skip
+}
 PROBES = {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None}
 #: What a notebook calls by the same name and means otherwise.
 OWN = {
     "abx-5": {
-        "public": {"mini-xlm": ["POS"]}, "twins": {"mini-xlm@untrained": ["POS"]},
-        "tasks": dict.fromkeys(["POS", "NER", "NLI"]), "sizes": WORDS,
-        "draw": {"POS": 60, "NER": 60, "NLI": 24}, "probes": PROBES,
+        "public": {"mini-xlm": ["POS"]},
+        "twins": {"mini-xlm@untrained": ["POS"]},
+        "tasks": dict.fromkeys(["POS", "NER", "NLI"]),
+        "sizes": WORDS,
+        "draw": {"POS": 60, "NER": 60, "NLI": 24},
+        "probes": PROBES,
     },
     "abx-6": {
-        "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
-        "probes": PROBES, "learnt": {}, "asked_few": ["mini-xlm", "mini-xlm@untrained"],
+        "tasks": {"POS": None, "NER": None},
+        "sizes": WORDS,
+        "draw": {"POS": 60, "NER": 60},
+        "probes": PROBES,
+        "learnt": {},
+        "asked_few": ["mini-xlm", "mini-xlm@untrained"],
         "choice": {"top": 3, "n_permutations": 99},
     },
     "abx-1": {
-        "whole_twins": ["mini-xlm"], "sampled": ["mini-xlm"], "twins": ["mini-xlm"], "n_sample": 30,
+        "whole_twins": ["mini-xlm"],
+        "sampled": ["mini-xlm"],
+        "twins": ["mini-xlm"],
+        "n_sample": 30,
     },
     "abx-8": {
-        "others": ["mini-xlm"], "twins": ["mini-xlm"], "pair_models": ["mini-xlmr"],
+        "others": ["mini-xlm"],
+        "twins": ["mini-xlm"],
+        "pair_models": ["mini-xlmr"],
         "pairs_untrained": [],
     },
     "igap-1": FINETUNING
     | {
-        "languages": {"NLI": ["en", "de", "zh"]}, "sources": ["en"], "n_train": 12, "n_test": 6,
-        "levels": [0.4, 0.2, 0.0], "curve_tolerance": 0.4, "options": {},
+        "languages": {"NLI": ["en", "de", "zh"]},
+        "sources": ["en"],
+        "n_train": 12,
+        "n_test": 6,
+        "levels": [0.4, 0.2, 0.0],
+        "curve_tolerance": 0.4,
+        "options": {},
     },
     "igap-2": FINETUNING
     | {
         "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
-        "n_sentences": 12, "n_train": 12, "n_test": 6, "options": {}, "memory": None,
-        "levels": [0.0], "tolerance": 0.6, "n_draws": 20,
+        "n_sentences": 12,
+        "n_train": 12,
+        "n_test": 6,
+        "options": {},
+        "memory": None,
+        "levels": [0.0],
+        "tolerance": 0.6,
+        "n_draws": 20,
     },
     "igap-4": FINETUNING
     | {
         "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de"]},
-        "n_train": 12, "n_test": 6, "options": {}, "memory": ["mini-xlmr"], "more_sources": [],
-        "memory_recipe": {"batch_size": 16}, "tolerance": 0.6, "ratios": [0.0, 1.0],
-        "noisy": {"negation": ["en", "de"]}, "noisy_sizes": {"n_train": 16, "n_test": 4},
+        "n_train": 12,
+        "n_test": 6,
+        "options": {},
+        "memory": ["mini-xlmr"],
+        "more_sources": [],
+        "memory_recipe": {"batch_size": 16},
+        "tolerance": 0.6,
+        "ratios": [0.0, 1.0],
+        "noisy": {"negation": ["en", "de"]},
+        "noisy_sizes": {"n_train": 16, "n_test": 4},
         "noisy_recipe": {"epochs": 2, "every": 2},
     },
     "mixing-1": GRID
     | {
-        "other_sources": [], "floor_seeds": [1], "alone_seeds": {}, "n_test": 12,
+        "other_sources": [],
+        "floor_seeds": [1],
+        "alone_seeds": {},
+        "n_test": 12,
         "tokenizer": "mini-xlmr",
-        "test_source": None, "train_source": "xnli-dev",  # fewer pairs
+        "test_source": None,
+        "train_source": "xnli-dev",  # fewer pairs
     },
     "mixing-3": GRID | {"max_length": 96, "stride": 16},
     "mixing-6": GRID
     | {"n_test": 12, "languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
     "mexa": {
-        "n_test": 40, "n_seeds": 1, "n_draws": 40, "sizes": [5, 10, 40], "n_verses": 40,
-        "controls": {"mini-infoxlm": "mean"}, "beside": {},
-        "pivot_models": {"mini-llama": "weighted_mean"}, "size_models": {"mini-llama": "last"},
+        "n_test": 40,
+        "n_seeds": 1,
+        "n_draws": 40,
+        "sizes": [5, 10, 40],
+        "n_verses": 40,
+        "controls": {"mini-infoxlm": "mean"},
+        "beside": {},
+        "pivot_models": {"mini-llama": "weighted_mean"},
+        "size_models": {"mini-llama": "last"},
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)

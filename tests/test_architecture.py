@@ -145,9 +145,14 @@ def statistics_in_plots(name: str, tree: ast.Module) -> list[str]:
 
 
 QUIET = (
-    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Assign,
     ast.AnnAssign,
-)  # fmt: skip
+)
 
 
 def acts_at_import(name: str, tree: ast.Module) -> list[str]:

@@ -44,12 +44,25 @@ INTO_THE_SANDBOX = ("--disable-web-security", "--disable-features=IsolateSandbox
 def in_browser(page: Path, *options: str) -> list[str]:
     """The lines that a page writes between <pre> and </pre>done, opened from disk."""
     done = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-         "--disable-component-update", "--allow-file-access-from-files", "--dump-dom",
-         "--virtual-time-budget=600000", f"--user-data-dir={page.parent.parent / 'profile'}",
-         *options, page.as_uri()],
-        capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--allow-file-access-from-files",
+            "--dump-dom",
+            "--virtual-time-budget=600000",
+            f"--user-data-dir={page.parent.parent / 'profile'}",
+            *options,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     assert "</pre>done" in done.stdout, done.stderr[-500:]
     return done.stdout.partition("<pre>")[2].partition("</pre>")[0].splitlines()
 
@@ -61,8 +74,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html"]
     done = subprocess.run(
         [*command, str(folder / "pages"), str(folder / "site")],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "site"
 

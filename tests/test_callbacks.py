@@ -42,17 +42,31 @@ def trained(kind: str, corpus: ParallelCorpus, folder: Path, **options: object) 
         for text in corpus.sentences["en"]
     ]
     arguments = TrainingArguments(
-        folder, max_steps=STEPS, eval_strategy="steps", eval_steps=EVERY, save_steps=EVERY,
-        per_device_train_batch_size=4, report_to=[], disable_tqdm=True, use_cpu=True, seed=1,
-        logging_strategy="no", load_best_model_at_end=masked, greater_is_better=True,
+        folder,
+        max_steps=STEPS,
+        eval_strategy="steps",
+        eval_steps=EVERY,
+        save_steps=EVERY,
+        per_device_train_batch_size=4,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        seed=1,
+        logging_strategy="no",
+        load_best_model_at_end=masked,
+        greater_is_better=True,
         metric_for_best_model="lens_md_like_length" if masked else None,
-    )  # fmt: skip
+    )
     lens = Lens(corpus, **options)
     trainer = Trainer(
-        auto.from_pretrained(step, dtype=torch.float32), arguments, train_dataset=rows,
-        eval_dataset=rows[:4], processing_class=tokenizer, callbacks=[lens],
+        auto.from_pretrained(step, dtype=torch.float32),
+        arguments,
+        train_dataset=rows,
+        eval_dataset=rows[:4],
+        processing_class=tokenizer,
+        callbacks=[lens],
         data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=masked),
-    )  # fmt: skip
+    )
     lens.trainer = trainer
     trainer.train()
     trainer.lens = lens

@@ -43,29 +43,51 @@ WRONG = [
     ("md", "lambda x, y: off(half(np.diag(cos(x, y))[:, None], cos(x, x)))", "language of X"),
     ("length_md", "lambda f, s: closer(f, s, lambda t: np.log1p(t.count(' ') + 1))", "count words"),
     ("length_md", "lambda f, s: closer(f, s, len)", "logarithm first"),
-    ("like_length", "lambda t: abs(np.subtract.outer(n(t), n(t))) <= n(t)[:, None] / 10",
-     "beside itself"),
-    ("like_length", "lambda t: (abs(n(t) - n(t)[:, None]) <= n(t) / 10) ^ (np.eye(len(t)) > 0)",
-     "10 % of b"),
-    ("bag", "lambda a, b: len(set(a) & set(b)) / (len(set(a)) * len(set(b))) ** 0.5",
-     "counts once"),
+    (
+        "like_length",
+        "lambda t: abs(np.subtract.outer(n(t), n(t))) <= n(t)[:, None] / 10",
+        "beside itself",
+    ),
+    (
+        "like_length",
+        "lambda t: (abs(n(t) - n(t)[:, None]) <= n(t) / 10) ^ (np.eye(len(t)) > 0)",
+        "10 % of b",
+    ),
+    (
+        "bag",
+        "lambda a, b: len(set(a) & set(b)) / (len(set(a)) * len(set(b))) ** 0.5",
+        "counts once",
+    ),
     ("bag", "lambda a, b: sum(a.count(p) * b.count(p) for p in set(a))", "dot product"),
     ("weighted_mean", "lambda s: s.mean(axis=0)", "weigh the same"),
-    ("weighted_mean", "lambda s: (s * np.arange(len(s))[:, None]).sum(0) / sum(range(len(s)))",
-     "Begin at 1"),
+    (
+        "weighted_mean",
+        "lambda s: (s * np.arange(len(s))[:, None]).sum(0) / sum(range(len(s)))",
+        "Begin at 1",
+    ),
     ("mexa", "lambda c: np.mean(c.argmax(1) == np.arange(len(c)))", "rows only"),
     ("mexa", "lambda c: np.mean(np.diag(c) > np.maximum(c.max(0), c.max(1)))", "diagonal out"),
-    ("fewer", "lambda u, N, n: np.mean([comb(N - 1 - k, n) / comb(N - 1, n) for k in u]) "
-     "if n < N else 0", "there are n − 1"),
+    (
+        "fewer",
+        "lambda u, N, n: np.mean([comb(N - 1 - k, n) / comb(N - 1, n) for k in u]) if n < N else 0",
+        "there are n − 1",
+    ),
     ("fewer", "lambda u, N, n: np.mean([(1 - k / (N - 1)) ** (n - 1) for k in u])", "drawn twice"),
     ("parts", "lambda s, t, v: (s.mean(), t.mean(), v.mean() - t.mean())", "A gap is a difference"),
     ("parts", "lambda s, t, v: (s.mean(), s.mean() - t.mean(), t.mean() - v.mean())", "other sign"),
     ("smallest_gap", "lambda e, g, at, room: g[e < at + room].min()", "below the level"),
     ("smallest_gap", "lambda e, g, at, room: min(g)", "all checkpoints"),
-    ("ranking", "lambda a, g: off(np.sign(np.subtract.outer(a, a)) "
-     "== np.sign(np.subtract.outer(g, g)))", "the other way round"),
-    ("ranking", "lambda a, g: np.mean(np.sign(np.subtract.outer(a, a)) "
-     "== -np.sign(np.subtract.outer(g, g)))", "paired with itself"),
+    (
+        "ranking",
+        "lambda a, g: off(np.sign(np.subtract.outer(a, a)) == np.sign(np.subtract.outer(g, g)))",
+        "the other way round",
+    ),
+    (
+        "ranking",
+        "lambda a, g: np.mean(np.sign(np.subtract.outer(a, a)) "
+        "== -np.sign(np.subtract.outer(g, g)))",
+        "paired with itself",
+    ),
     ("within_across", "lambda g: (np.diag(g).mean(), g.mean())", "has the diagonal in it"),
     ("within_across", "lambda g: (off(g), np.diag(g).mean())", "changed places"),
     ("by_label", "lambda y, p: [np.mean(y[p == k] == k) for k in range(3)]", "label is said"),
@@ -76,8 +98,11 @@ WRONG = [
     ("commonest", "lambda a, b: 1 / len(set(a))", "one in the number"),
     ("probe", "lambda x, y, z, w: nearest(x, y, x, y)", "test on the training"),
     ("probe", "lambda x, y, z, w: nearest(z, w, z, w)", "must not see it"),
-    ("control_labels", "lambda w, k, s: np.random.default_rng(s).integers(k, size=len(w))",
-     "several labels"),
+    (
+        "control_labels",
+        "lambda w, k, s: np.random.default_rng(s).integers(k, size=len(w))",
+        "several labels",
+    ),
     ("control_labels", "lambda w, k, s: [ord(word) % k for word in w]", "drawn by lot"),
     ("agrees", "lambda m, x, h: abs(sum(x) / len(x) - m) < 1e-9", "lets them differ"),
     ("agrees", "lambda m, x, h: abs(np.mean(x) - m) <= h", "two halves"),
@@ -85,7 +110,7 @@ WRONG = [
     ("possible", "lambda p, n: round(round(p * n) / n, 2) == round(p, 2)", "two places"),
     ("interval", "lambda k, n: (k / n - normal(k, n), k / n + normal(k, n))", "normal interval"),
     ("interval", "lambda k, n: statistics.share_interval(k, n, 0.6827)", "68 %"),
-]  # fmt: skip
+]
 
 
 def norms(x: np.ndarray) -> np.ndarray:
@@ -120,13 +145,21 @@ def nearest(x: np.ndarray, y: np.ndarray, z: np.ndarray, labels: np.ndarray) -> 
 
 
 HELP = {
-    "np": np, "norms": norms, "cos": cos, "half": half, "off": off, "closer": closer,
+    "np": np,
+    "norms": norms,
+    "cos": cos,
+    "half": half,
+    "off": off,
+    "closer": closer,
     "cos1": lambda u, v: u @ v / np.linalg.norm(u) / np.linalg.norm(v),
     "n": lambda texts: np.array([len(text) for text in texts]),
     "z": lambda said: norm.ppf((said.sum() + 0.5) / (len(said) + 1)),
-    "nearest": nearest, "norm": norm, "comb": comb, "statistics": statistics,
+    "nearest": nearest,
+    "norm": norm,
+    "comb": comb,
+    "statistics": statistics,
     "normal": lambda k, n: 1.96 * np.sqrt(k / n * (1 - k / n) / n),
-}  # fmt: skip
+}
 EXERCISES = list(dict.fromkeys(name for name, *_ in WRONG))
 
 
@@ -164,10 +197,14 @@ def executed(request: pytest.FixtureRequest) -> dict[str, list[nbformat.Notebook
         cells += [new_code_cell("%reset -f"), *parts[path.stem]]
     config = Config(KernelManager={"transport_encryption": "auto"})
     NotebookClient(
-        new_notebook(cells=cells), timeout=120, kernel_name="python3", allow_errors=True,
+        new_notebook(cells=cells),
+        timeout=120,
+        kernel_name="python3",
+        allow_errors=True,
         coalesce_streams=True,
-        resources={"metadata": {"path": str(COURSE)}}, config=config,
-    ).execute()  # fmt: skip
+        resources={"metadata": {"path": str(COURSE)}},
+        config=config,
+    ).execute()
     return parts
 
 
@@ -206,13 +243,16 @@ def test_every_exercise_has_two_errors_here_and_its_lesson() -> None:
     assert all(names.count(name) == 2 for name in EXERCISES)
     asked = [
         re.search(r"checks\.(\w+)\((\w+)\)", cell.source).groups()
-        for path in LESSONS for cell in read(path).cells if tagged(cell, "exercise")
-    ]  # fmt: skip
+        for path in LESSONS
+        for cell in read(path).cells
+        if tagged(cell, "exercise")
+    ]
     assert [one for one, _ in asked] == [other for _, other in asked] == EXERCISES
     own = {
-        name for name, of in inspect.getmembers(checks, inspect.isfunction)
+        name
+        for name, of in inspect.getmembers(checks, inspect.isfunction)
         if [*inspect.signature(of).parameters] == ["mine"] and of.__module__ == checks.__name__
-    }  # fmt: skip
+    }
     assert own == set(EXERCISES)
 
 

@@ -221,14 +221,19 @@ def test_make_reruns_what_depends_on_a_change(
 ) -> None:
     now = time.time()
     code = {
-        "xlx/__init__.py": "", "notebooks/run/runner.py": "import xlx.abx",
+        "xlx/__init__.py": "",
+        "notebooks/run/runner.py": "import xlx.abx",
         "notebooks/run/needs.py": (NOTEBOOKS / "run" / "needs.py").read_text(encoding="utf-8"),
-        "notebooks/mexa_1_c.py": "", "notebooks/shared/__init__.py": "",
+        "notebooks/mexa_1_c.py": "",
+        "notebooks/shared/__init__.py": "",
         "notebooks/shared/tables.py": "",
-        "xlx/abx/__init__.py": "from xlx.abx.scores import exact", "xlx/abx/scores.py": "",
+        "xlx/abx/__init__.py": "from xlx.abx.scores import exact",
+        "xlx/abx/scores.py": "",
         "xlx/abx/series.py": "from xlx.models.hits import hits",
-        "xlx/models/__init__.py": "from xlx.models.other import x", "xlx/models/hits.py": "",
-        "xlx/models/other.py": "x = 1", "xlx/plots/__init__.py": "",
+        "xlx/models/__init__.py": "from xlx.models.other import x",
+        "xlx/models/hits.py": "",
+        "xlx/models/other.py": "x = 1",
+        "xlx/plots/__init__.py": "",
         "xlx/plots/mexa.py": "from xlx.models import hits",
         "notebooks/abx-1-a.ipynb": notebook("from xlx import abx"),
         "notebooks/abx-2-b.ipynb": notebook(
@@ -237,10 +242,13 @@ def test_make_reruns_what_depends_on_a_change(
         "notebooks/mexa-1-c.ipynb": notebook(
             "import xlx.plots.mexa, mexa_1_c\nfrom shared import tables", "from xlx import"
         ),
-        "notebooks/profiles/mini.yaml": "", "notebooks/profiles/paper.yaml": "",
-        "data/wmt24pp/en.txt": "", "data/results/mexa/kind/a.parquet": "",
-        "requirements.lock": "", "pyproject.toml": "",
-    }  # fmt: skip
+        "notebooks/profiles/mini.yaml": "",
+        "notebooks/profiles/paper.yaml": "",
+        "data/wmt24pp/en.txt": "",
+        "data/results/mexa/kind/a.parquet": "",
+        "requirements.lock": "",
+        "pyproject.toml": "",
+    }
     laid(tmp_path, *code)
     for name, text in code.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

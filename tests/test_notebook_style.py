@@ -12,16 +12,26 @@ from tests.counts import computed, numbers, reading_load, sentences, typed
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 #: What the house style allows.
-HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0,
-         "words a sentence": 20}  # fmt: skip
+HOUSE = {
+    "words": 1_500,
+    "all words": 2_500,
+    "tables": 8,
+    "figures": 5,
+    "above 40 words": 0,
+    "words a sentence": 20,
+}
 #: Notebooks that are not in it, with what they have: to go down.
 OTHERS = {"report": (1464, 1531, 2, 6, 7, 20)}
 #: Numbers of a sentence that code writes, and of one in the findings (`tests.test_front_page`).
 MOST_COMPUTED, MOST_IN_FINDINGS = 6, 4
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 #: Everything that a reader opens: chapters, lessons, pages of the book.
-PAGES = [*PATHS, *sorted((NOTEBOOKS / "course").glob("*.ipynb")), ROOT / "README.md",
-         *sorted((NOTEBOOKS / "book").glob("*.md"))]  # fmt: skip
+PAGES = [
+    *PATHS,
+    *sorted((NOTEBOOKS / "course").glob("*.ipynb")),
+    ROOT / "README.md",
+    *sorted((NOTEBOOKS / "book").glob("*.md")),
+]
 
 
 def too_much(path: Path, most: dict[str, int]) -> dict[str, int]:
@@ -64,8 +74,12 @@ def test_what_is_folded_is_counted_apart(tmp_path: Path) -> None:
     cells += [new_code_cell("3", outputs=shown) for _ in range(8)]
     nbformat.write(new_notebook(cells=cells), path)
     assert set(too_much(path, HOUSE)) == {
-        "words", "tables", "figures", "above 40 words", "words a sentence",
-    }  # fmt: skip
+        "words",
+        "tables",
+        "figures",
+        "above 40 words",
+        "words a sentence",
+    }
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -81,11 +95,25 @@ def test_a_computed_sentence_has_at_most_six_numbers(path: Path) -> None:
     assert [one for one in said if numbers(one) > MOST_COMPUTED] == []
 
 
-@pytest.mark.parametrize(("text", "n"), [
-    ("At layer 4 it is 0.96 (0.94 to 0.98), and −0.5 with 1,500,000 updates.\n\n1. Two of 5", 7),
-    ("In [Table 3](x.md), Tables 2, 3 and 12 to 14, sections 5.1 and A.7, Appendix E, of 2019", 0),
-    ("E5, XLM-R 100, Llama 3.1 70B, Gemma 3 270M, FLORES-200, WMT24++ and `abx-1` with $r = 2$", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        (
+            "At layer 4 it is 0.96 (0.94 to 0.98), and −0.5 with 1,500,000 updates.\n\n1. Two of 5",
+            7,
+        ),
+        (
+            "In [Table 3](x.md), Tables 2, 3 and 12 to 14, sections 5.1 and A.7, Appendix E, of "
+            "2019",
+            0,
+        ),
+        (
+            "E5, XLM-R 100, Llama 3.1 70B, Gemma 3 270M, FLORES-200, WMT24++ and `abx-1` with $r = "
+            "2$",
+            0,
+        ),
+    ],
+)
 def test_numbers_are_counted_without_names_and_references(text: str, n: int) -> None:
     assert sum(map(numbers, sentences(text))) == n
 

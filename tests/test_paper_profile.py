@@ -170,9 +170,12 @@ ON_HUB = {
 }
 #: Notebook → the tasks of the paper in it.
 TASKS = {
-    "mixing-1-nli": ["NLI"], "mixing-2-paraphrase": ["PI"], "mixing-3-qa": ["QA"],
-    "mixing-4-controls": ["NLI", "PI", "QA"], "mixing-6-pairs": ["NLI"],
-}  # fmt: skip
+    "mixing-1-nli": ["NLI"],
+    "mixing-2-paraphrase": ["PI"],
+    "mixing-3-qa": ["QA"],
+    "mixing-4-controls": ["NLI", "PI", "QA"],
+    "mixing-6-pairs": ["NLI"],
+}
 #: Of a full copy: a folder for what is learnt, and one for what is tested; XQuAD is shipped whole.
 LOCAL = {"NLI": ("xnli", "xnli"), "PI": ("pawsx", "pawsx"), "QA": ("squad", None)}
 

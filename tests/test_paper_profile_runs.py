@@ -36,51 +36,90 @@ SERIES = "xlmr-across-time"
 FEW = ["en", "de", "zh"]
 _SCORES = {"languages": ["en", "de", "fr", "ja", "zh"], "n_sentences": 24}
 _TUNED = {
-    "epochs": 4, "batch_size": 4, "every": 2, "learning_rates": [1e-2], "seeds": [1],
+    "epochs": 4,
+    "batch_size": 4,
+    "every": 2,
+    "learning_rates": [1e-2],
+    "seeds": [1],
     "max_length": 32,
-}  # fmt: skip
+}
 #: Four epochs of a tiny model learn nothing: a checkpoint counts whatever its training error is.
 _ANY_ERROR = {"levels": [0.0], "curve_tolerance": 1.0}
 _PROBED = {
-    "languages": ["en", "de", "fr", "ja", "tr", "zh"], "n_sentences": 24,
-    "sizes": {split: {"POS": k, "NER": k, "NLI": n}
-              for split, k, n in (("train", 60, 12), ("validation", 30, 6), ("test", 60, 30))},
-    "draw": {"POS": 40, "NER": 40, "NLI": 9}, "choice": {"n_permutations": 99},
+    "languages": ["en", "de", "fr", "ja", "tr", "zh"],
+    "n_sentences": 24,
+    "sizes": {
+        split: {"POS": k, "NER": k, "NLI": n}
+        for split, k, n in (("train", 60, 12), ("validation", 30, 6), ("test", 60, 30))
+    },
+    "draw": {"POS": 40, "NER": 40, "NLI": 9},
+    "choice": {"n_permutations": 99},
     "probes": {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None},
     "measures": {},  # probes this small find no entities
-}  # fmt: skip
+}
 _MIXED = {
-    "languages": FEW, "epochs": 1, "batch_size": 4, "seeds": [1, 2], "max_length": 32,
-    "n_test": 12, "same_seeds": [1], "without_question": [1],
-}  # fmt: skip
+    "languages": FEW,
+    "epochs": 1,
+    "batch_size": 4,
+    "seeds": [1, 2],
+    "max_length": 32,
+    "n_test": 12,
+    "same_seeds": [1],
+    "without_question": [1],
+}
 _PARSED = {
-    "rules": {"n_words": 4, "first_rank": 100, "depths": [3, 5]}, "most": 240, "least": 60,
+    "rules": {"n_words": 4, "first_rank": 100, "depths": [3, 5]},
+    "most": 240,
+    "least": 60,
     "n_test": 20,
-}  # fmt: skip
+}
 _SIZES = {
-    "words": 12, "hidden": 8, "layers": 1, "channels": 8, "projection": 8, "attention": 8,
+    "words": 12,
+    "hidden": 8,
+    "layers": 1,
+    "channels": 8,
+    "projection": 8,
+    "attention": 8,
     "heads": 2,
-}  # fmt: skip
+}
 _OF_PAIRS = {
-    "languages": ["en", "de", "tr", "el", "es", "ar"], "seeds": [1],
+    "languages": ["en", "de", "tr", "el", "es", "ar"],
+    "seeds": [1],
     "pairs": [["en", "de"], ["tr", "el"], ["es", "ar"], ["ar", "en"]],
-}  # fmt: skip
+}
 _MAPPED = {
-    "languages": ["de", "fr", "ru"], "sizes": _SIZES, "epochs": 6, "map_epochs": 1,
-    "learning_rate": 0.03, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
-    "n_parallel": 40, "exchanged": [1], "beside": None,
-}  # fmt: skip
+    "languages": ["de", "fr", "ru"],
+    "sizes": _SIZES,
+    "epochs": 6,
+    "map_epochs": 1,
+    "learning_rate": 0.03,
+    "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
+    "n_parallel": 40,
+    "exchanged": [1],
+    "beside": None,
+}
 _CROSSED = {
-    "languages": ["en", "de", "es", "fr"], "tasks": ["SentLen", "Tense"], "most": 60,
-    "crossing_tasks": ["SentLen", "Tense"], "n_sentences": 12, "probe_seeds": [0, 1],
-    "parallel_languages": ["en", "fi"], "parallel_asked": ["SentLen", "Tense"],
-}  # fmt: skip
+    "languages": ["en", "de", "es", "fr"],
+    "tasks": ["SentLen", "Tense"],
+    "most": 60,
+    "crossing_tasks": ["SentLen", "Tense"],
+    "n_sentences": 12,
+    "probe_seeds": [0, 1],
+    "parallel_languages": ["en", "fi"],
+    "parallel_asked": ["SentLen", "Tense"],
+}
 _COVERED = {
-    "languages": ["en", "de", "fr", "ja", "sw", "tr"], "n_sentences": 12, "max_length": 64,
-    "shown": {"de": "German"}, "n_draws": 40, "sizes": [5, 12], "n_verses": 8,
-    "size_models": {"google/gemma-2-9b": "mean"}, "task_files": ["../cache/results"],
+    "languages": ["en", "de", "fr", "ja", "sw", "tr"],
+    "n_sentences": 12,
+    "max_length": 64,
+    "shown": {"de": "German"},
+    "n_draws": 40,
+    "sizes": [5, 12],
+    "n_verses": 8,
+    "size_models": {"google/gemma-2-9b": "mean"},
+    "task_files": ["../cache/results"],
     "verses": "../cache/read",
-}  # fmt: skip
+}
 #: Sizes at which a notebook ends in seconds; all else is the profile's.
 SMALL: dict[str, dict[str, Any]] = {
     "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2},

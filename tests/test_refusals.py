@@ -267,7 +267,7 @@ def test_half_a_character_is_refused_with_its_place(folder: Path) -> None:
             "a", "de", ids, ids, ((whole,), (questions.Answer("\ud83d", 0),)), ids
         ),
         "^a: sentences": lambda: labelled.Tagged("a", "de", (("x",), half), ids, ids),
-    }  # fmt: skip
+    }
     for where, call in calls.items():
         refused(call, f"{where}, {says}")
     states.embed(encoder, ["\U0001f600", "fine"])  # both halves are a character
@@ -325,9 +325,12 @@ def test_a_folder_with_a_sentencepiece_model_alone(
     )
     with (model / file).open("wb") as written:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(tiny.SENTENCES * 20), model_writer=written, vocab_size=90,
-            model_type="bpe" if architecture == "llama" else "unigram", minloglevel=2,
-        )  # fmt: skip
+            sentence_iterator=iter(tiny.SENTENCES * 20),
+            model_writer=written,
+            vocab_size=90,
+            model_type="bpe" if architecture == "llama" else "unigram",
+            minloglevel=2,
+        )
     tokenizer = loading.load(model).tokenizer
     tokens = tokenizer.convert_ids_to_tokens(tokenizer("Das Wetter")["input_ids"])
     assert "".join(token for token in tokens if "<" not in token) == "▁Das▁Wetter"

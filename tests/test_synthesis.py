@@ -13,11 +13,13 @@ def lens(name: str, **scores: float) -> pd.DataFrame:
 
 
 def test_agreement_counts_pairs_of_models_that_both_lenses_tell_apart() -> None:
-    table = pd.concat([
-        lens("MEXA", a=0.1, b=0.5, c=0.9),
-        lens("topics abroad", a=0.2, b=0.3, c=0.301),  # b and c are not told apart
-        lens("LD, lowest", a=0.9, b=0.7, c=0.8),  # low is shared: b above c above a
-    ])  # fmt: skip
+    table = pd.concat(
+        [
+            lens("MEXA", a=0.1, b=0.5, c=0.9),
+            lens("topics abroad", a=0.2, b=0.3, c=0.301),  # b and c are not told apart
+            lens("LD, lowest", a=0.9, b=0.7, c=0.8),  # low is shared: b above c above a
+        ]
+    )
     counted = synthesis.agreement(table).set_index(["lens", "other"])
     assert counted.loc[("MEXA", "topics abroad")].tolist() == [2, 2]
     assert counted.loc[("LD, lowest", "MEXA")].tolist() == [2, 3]
@@ -44,10 +46,12 @@ def test_a_constant_within_families_does_not_help_in_unseen_ones() -> None:
 def test_depth_that_explains_all_leaves_nothing() -> None:
     layers = np.arange(12)
     rows = {"topics abroad": layers, "MEXA": layers**2, "retrieval": np.abs(layers - 6)}
-    table = pd.concat([
-        pd.DataFrame({"model": "m", "measure": name, "layer": layers, "score": of})
-        for name, of in rows.items()
-    ])  # fmt: skip
+    table = pd.concat(
+        [
+            pd.DataFrame({"model": "m", "measure": name, "layer": layers, "score": of})
+            for name, of in rows.items()
+        ]
+    )
     found = synthesis.with_depth(table, "topics abroad").set_index("measure")
     assert found.loc["MEXA", "r"] == pytest.approx(1)
     assert np.isnan(found.loc["MEXA", "given depth"])
@@ -58,8 +62,10 @@ def test_depth_that_explains_all_leaves_nothing() -> None:
 
 def test_a_claim_holds_in_part_where_models_differ() -> None:
     rows = [
-        ("P", "one", "a", (0.3, 0.1, 0.5)), ("P", "one", "b", (-0.3, -0.5, -0.1)),
-        ("P", "two", "a", (0.3, 0.1, 0.5)), ("P", "three", "a", (0.1, -0.1, 0.3)),
-    ]  # fmt: skip
+        ("P", "one", "a", (0.3, 0.1, 0.5)),
+        ("P", "one", "b", (-0.3, -0.5, -0.1)),
+        ("P", "two", "a", (0.3, 0.1, 0.5)),
+        ("P", "three", "a", (0.1, -0.1, 0.3)),
+    ]
     verdicts = synthesis.by_claim(synthesis.judged(rows))["verdict"].tolist()
     assert verdicts == [synthesis.PART, synthesis.HELD, synthesis.OPEN]

@@ -38,12 +38,25 @@ KINDS = {
 """Architecture → the kind that models.load must find."""
 
 BATTERY = KINDS | {
-    "albert": "encoder", "camembert": "encoder", "deberta-v2": "encoder", "electra": "encoder",
-    "modernbert": "encoder", "mpnet": "encoder", "rembert": "encoder", "roformer": "encoder",
-    "bloom": "decoder", "falcon": "decoder", "gpt_neox": "decoder", "opt": "decoder",
-    "phi": "decoder", "qwen2": "decoder", "qwen3": "decoder", "gemma3_text": "decoder",
-    "mt5": "encoder-decoder", "mbart": "encoder-decoder",
-}  # fmt: skip
+    "albert": "encoder",
+    "camembert": "encoder",
+    "deberta-v2": "encoder",
+    "electra": "encoder",
+    "modernbert": "encoder",
+    "mpnet": "encoder",
+    "rembert": "encoder",
+    "roformer": "encoder",
+    "bloom": "decoder",
+    "falcon": "decoder",
+    "gpt_neox": "decoder",
+    "opt": "decoder",
+    "phi": "decoder",
+    "qwen2": "decoder",
+    "qwen3": "decoder",
+    "gemma3_text": "decoder",
+    "mt5": "encoder-decoder",
+    "mbart": "encoder-decoder",
+}
 """The same, of more of them."""
 
 _AS_BERT = "hidden_size num_hidden_layers num_attention_heads intermediate_size"
@@ -60,9 +73,11 @@ _SIZES |= dict.fromkeys(
 )
 _IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
 _DECODER = {
-    "decoder_layers": 1, "decoder_attention_heads": 4, "decoder_ffn_dim": 64,
+    "decoder_layers": 1,
+    "decoder_attention_heads": 4,
+    "decoder_ffn_dim": 64,
     "decoder_start_token_id": 2,
-}  # fmt: skip
+}
 _LLAMA = {"num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 2}
 _MORE = {
     "xlm-roberta": {**_IDS, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
@@ -76,7 +91,10 @@ _MORE = {
     "gemma": _LLAMA | {"head_dim": 8},
     "gemma2": _LLAMA | {"head_dim": 8},
     "t5": {
-        "d_kv": 8, "num_decoder_layers": 1, "pad_token_id": 1, "eos_token_id": 2,
+        "d_kv": 8,
+        "num_decoder_layers": 1,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
         "decoder_start_token_id": 1,
     },
     "bart": _IDS | _DECODER,
@@ -85,7 +103,9 @@ _MORE = {
     "camembert": {**_IDS, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
     "albert": {"embedding_size": 16, "pad_token_id": 1},
     "deberta-v2": {
-        "pad_token_id": 1, "relative_attention": True, "pos_att_type": ["p2c", "c2p"],
+        "pad_token_id": 1,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
         "position_biased_input": False,
     },
     "modernbert": _IDS | {"cls_token_id": 0, "sep_token_id": 2, "local_attention": 16},
@@ -94,7 +114,7 @@ _MORE = {
     "qwen3": _LLAMA | {"head_dim": 8},
     "gemma3_text": _LLAMA | {"head_dim": 8},
     "phi": {"bos_token_id": 0, "eos_token_id": 2},
-}  # fmt: skip
+}
 _MORE["mt5"] = _MORE["t5"]
 #: Saved with the head of the task that they are trained for.
 _HEADS = {"xlm-roberta": "AutoModelForMaskedLM", "t5": "AutoModelForSeq2SeqLM"}
@@ -127,23 +147,33 @@ def tokenizer(style: str = "encoder", size: int = 384) -> PreTrainedTokenizerFas
         )
     roles = {
         "encoder": {
-            "bos_token": "<s>", "cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>",
+            "bos_token": "<s>",
+            "cls_token": "<s>",
+            "pad_token": "<pad>",
+            "sep_token": "</s>",
             "mask_token": "<mask>",
         },
         "bos": {"bos_token": "<s>"},
         "plain": {},
         "eos": {"pad_token": "<pad>"},
-    }[style]  # fmt: skip
+    }[style]
     return PreTrainedTokenizerFast(
         tokenizer_object=raw, eos_token="</s>", unk_token="<unk>", **roles
     )
 
 
 def save(
-    folder: Path, architecture: str = "xlm-roberta", *, seed: int = 0, layers: int = 2,
-    width: int = 32, positions: int = 64, safetensors: bool = True, spread: float = 8.0,
+    folder: Path,
+    architecture: str = "xlm-roberta",
+    *,
+    seed: int = 0,
+    layers: int = 2,
+    width: int = 32,
+    positions: int = 64,
+    safetensors: bool = True,
+    spread: float = 8.0,
     **config_options: object,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a tiny model of `architecture` with random weights and its tokenizer to `folder`.
 
     `positions` counts the tokens a sequence may have, whatever the architecture calls it.

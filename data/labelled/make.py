@@ -59,7 +59,7 @@ from making import (
     version,
     write_packed,
     write_table,
-)  # fmt: skip
+)
 
 from xlx.text import examples, files, labelled, languages, trees
 from xlx.text.files import letters
@@ -95,10 +95,12 @@ SICK_LICENCES = {
     "nl": ("SICK-NL", "MIT, on CC BY-NC-SA 3.0", "https://github.com/gijswijnholds/sick_nl"),
     "pt": ("SICK-BR", "CC BY-NC-SA 3.0", "https://github.com/livyreal/SICK-BR"),
     "pl": (
-        "SICK, Polish", "CC BY-NC-SA 3.0", "https://github.com/sdadas/polish-sentence-evaluation",
+        "SICK, Polish",
+        "CC BY-NC-SA 3.0",
+        "https://github.com/sdadas/polish-sentence-evaluation",
     ),
     "ja": ("JSICK", "CC BY-SA 4.0", "https://github.com/verypluming/JSICK"),
-}  # fmt: skip
+}
 SIB200 = "https://github.com/dadelani/sib-200"
 SIB_LICENCE = "CC BY-SA 4.0 (text of FLORES-200; labels: Apache-2.0)"
 

@@ -43,7 +43,9 @@ YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 MONTH = re.compile(
     r"\W*(?:de |of )?(?:jan|f[eé]v|feb|m[aä]r|abr|apr|avr|ma[iygj]|jun|juin|giu|jul|lug|ago|ao|aug"
     r"|sep|set|o[ck]t|out|ott|nov|de[cz]|d[ié]c|gen|ene|янв|фев|мар|апр|ма[йя]|ию|авг|сен|окт|ноя|дек)"
-    r"|[月日點時]|:| h\b", re.IGNORECASE)  # fmt: skip
+    r"|[月日點時]|:| h\b",
+    re.IGNORECASE,
+)
 RANGE = re.compile(r"\W*年?\W*(?:to|and|bis|und|a|y|à|et|e|до|и|到|至|-)?\W*")
 TIMES = re.compile(r"\w*(uary|ember|tober|day)|March|April|May|June|July|August|.*[年月日.]")
 RULES_OF = {row[0]: row[1:] for row in tsv((HERE / "rules.tsv").read_bytes(), "").to_numpy()}
@@ -142,9 +144,13 @@ def plural_class(number: str) -> str:
 
 def numbers(text: str, words: list[Word], language: str) -> Iterator[str]:
     """Two numbers in digits: both years, or neither, nor a day or a month."""
-    found = [i for i, w in enumerate(words)
-             if re.fullmatch(r"\d+([.,]\d+)*", w.form) and w.whole
-             and (language == "zh" or apart(text, w.place, language))]  # fmt: skip
+    found = [
+        i
+        for i, w in enumerate(words)
+        if re.fullmatch(r"\d+([.,]\d+)*", w.form)
+        and w.whole
+        and (language == "zh" or apart(text, w.place, language))
+    ]
     for i, j in combinations(found, 2):
         a, b = words[i], words[j]
         years = {bool(YEAR.fullmatch(x.form)) for x in (a, b)}
@@ -184,8 +190,11 @@ def names(text: str, words: list[Word], language: str) -> Iterator[str]:
         fits &= all(apart(text, x, language) for x in spans) and not linked(words, one, two)
         fits &= not any(map(TIMES.fullmatch, parts))
         forms = [[words[r[0]].features.get(x) for x in ("Case", "Animacy")] for r in (one, two)]
-        fits &= forms[0] == forms[1] or language not in ("de", "ru") or (
-            language == "de" and "Gen" not in (forms[0][0], forms[1][0]))  # fmt: skip
+        fits &= (
+            forms[0] == forms[1]
+            or language not in ("de", "ru")
+            or (language == "de" and "Gen" not in (forms[0][0], forms[1][0]))
+        )
         if fits and alike(words, one[0], two[0], language):
             yield exchanged(text, *spans)
 
@@ -209,14 +218,23 @@ def roles(text: str, words: list[Word], language: str) -> Iterator[str]:
     tied |= {i for i, w in enumerate(words[1:]) if w.tag == "PROPN"}  # a title: the king Salaman
     short = language == "zh"  # of one character are measures
     objects = ("obj", "iobj")
-    found = [i for i, w in enumerate(words) if w.tag == "NOUN" and w.start and i not in tied
-             and len(w.form) > short and apart(text, w.place, language)]  # fmt: skip
+    found = [
+        i
+        for i, w in enumerate(words)
+        if w.tag == "NOUN"
+        and w.start
+        and i not in tied
+        and len(w.form) > short
+        and apart(text, w.place, language)
+    ]
     for i, j in combinations(found, 2):
         a, b = words[i], words[j]
         fits = a.head == b.head and {a.relation, b.relation} in [{"nsubj", x} for x in objects]
         fits &= a.lemma != b.lemma and case_fits(a, b, language)
-        given = [any(w.head == k and (w.tag == "DET" or w.features.get("Poss")) for w in words)
-                 for k in (i, j)]  # fmt: skip
+        given = [
+            any(w.head == k and (w.tag == "DET" or w.features.get("Poss")) for w in words)
+            for k in (i, j)
+        ]
         if fits and given[0] == given[1] and alike(words, i, j, language):
             yield exchanged(text, a.place, b.place)
 
@@ -283,9 +301,12 @@ def negation(text: str, words: list[Word], language: str) -> Iterator[str]:
 
 
 RULES: dict[str, Callable[[str, list[Word], str], Iterator[str]]] = {
-    "numbers": numbers, "names": names, "roles": roles,
-    "number words": number_words, "negation": negation,
-}  # fmt: skip
+    "numbers": numbers,
+    "names": names,
+    "roles": roles,
+    "number words": number_words,
+    "negation": negation,
+}
 
 # --- files ---
 
@@ -319,8 +340,9 @@ def main() -> None:
     parsed = {}
     for code in LANGUAGES:
         (file,) = treebank_files(treebanks[code]).values()
-        parsed[code] = {name: rest for name, *rest in sentences(file, code)
-                        if letters(rest[0]) not in forbidden}  # fmt: skip
+        parsed[code] = {
+            name: rest for name, *rest in sentences(file, code) if letters(rest[0]) not in forbidden
+        }
     common = sorted(set.intersection(*map(set, parsed.values())))
     parsed = {code: {name: by_name[name] for name in common} for code, by_name in parsed.items()}
     edits, rows = [], []

@@ -95,10 +95,14 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     # Numbers that training left in the file: harmless, and named differently by NumPy 1 and 2.
     scalar = np._core.multiarray.scalar
     allowed = [
-        argparse.Namespace, np.dtype, np.dtypes.Float32DType, np.dtypes.Float64DType,
-        np.dtypes.Int64DType, (scalar, "numpy.core.multiarray.scalar"),
+        argparse.Namespace,
+        np.dtype,
+        np.dtypes.Float32DType,
+        np.dtypes.Float64DType,
+        np.dtypes.Int64DType,
+        (scalar, "numpy.core.multiarray.scalar"),
         (scalar, "numpy._core.multiarray.scalar"),
-    ]  # fmt: skip
+    ]
     try:
         with torch.serialization.safe_globals(allowed):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -155,16 +159,20 @@ def _fitted(
     activation = options.get("activation_fn", "gelu")
     weights.setdefault(_OUTPUT, weights[_EMBEDDINGS])
     config = XLMRobertaConfig(
-        vocab_size=size, hidden_size=width, num_attention_heads=heads, type_vocab_size=1,
+        vocab_size=size,
+        hidden_size=width,
+        num_attention_heads=heads,
+        type_vocab_size=1,
         num_hidden_layers=1 + max(int(x) for x in re.findall(r"layer\.(\d+)", " ".join(weights))),
-        intermediate_size=weights[_INNER].shape[0], layer_norm_eps=1e-5,
+        intermediate_size=weights[_INNER].shape[0],
+        layer_norm_eps=1e-5,
         hidden_act=_ACTIVATIONS.get(activation, activation),
         hidden_dropout_prob=options.get("dropout", 0.1),
         attention_probs_dropout_prob=options.get("attention_dropout", 0.1),
         max_position_embeddings=weights[_POSITIONS].shape[0],
         tie_word_embeddings=torch.equal(weights[_OUTPUT], weights[_EMBEDDINGS]),
         architectures=[XLMRobertaForMaskedLM.__name__],
-    )  # fmt: skip
+    )
     # RoBERTa has no segment embeddings; Hugging Face's class wants one, to add nothing.
     weights["roberta.embeddings.token_type_embeddings.weight"] = torch.zeros(1, width)
     if "lm_head.bias" in weights:  # one bias under two names
@@ -194,9 +202,13 @@ def _check_tokenizer(path: Path, rows: int) -> None:
 
 
 def convert_series(
-    source: PathLike, target: PathLike, *, tokenizer: PathLike | None = None,
-    steps: Sequence[int] = (), heads: int | None = None,
-) -> Iterator[str]:  # fmt: skip
+    source: PathLike,
+    target: PathLike,
+    *,
+    tokenizer: PathLike | None = None,
+    steps: Sequence[int] = (),
+    heads: int | None = None,
+) -> Iterator[str]:
     """Convert all checkpoints of a folder into a series of ``step-<number>``; say how it goes.
 
     ``source`` holds fairseq's ``checkpoint_<epoch>_<update>.pt`` and ``dict.txt``; ``tokenizer`` is

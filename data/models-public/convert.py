@@ -47,14 +47,23 @@ def from_e5s1(file: Path, folder: Path) -> None:
     whole = {name: np.ascontiguousarray(x) for name, x in sorted(packed.tensors.items())}
     save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
     config = {
-        "architectures": ["BertModel"], "attention_probs_dropout_prob": 0.1, "dtype": "float32",
-        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": sizes["width"],
-        "initializer_range": 0.02, "intermediate_size": sizes["inner"],
-        "layer_norm_eps": float(f"{packed.epsilon:.6g}"), "model_type": "bert",
-        "max_position_embeddings": sizes["positions"], "num_attention_heads": sizes["heads"],
-        "num_hidden_layers": sizes["layers"], "pad_token_id": packed.special["<pad>"],
-        "type_vocab_size": sizes["token_types"], "vocab_size": sizes["vocabulary"],
-    }  # fmt: skip
+        "architectures": ["BertModel"],
+        "attention_probs_dropout_prob": 0.1,
+        "dtype": "float32",
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": sizes["width"],
+        "initializer_range": 0.02,
+        "intermediate_size": sizes["inner"],
+        "layer_norm_eps": float(f"{packed.epsilon:.6g}"),
+        "model_type": "bert",
+        "max_position_embeddings": sizes["positions"],
+        "num_attention_heads": sizes["heads"],
+        "num_hidden_layers": sizes["layers"],
+        "pad_token_id": packed.special["<pad>"],
+        "type_vocab_size": sizes["token_types"],
+        "vocab_size": sizes["vocabulary"],
+    }
     write_json(folder / "config.json", config)
     pooling = {"word_embedding_dimension": sizes["width"], "pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling" / "config.json", pooling)
@@ -67,31 +76,44 @@ def _write_unigram(packed: e5s1.Packed, folder: Path) -> None:
     number = {name: pieces.index(name) for name in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")}
     added = [
         {
-            "id": i, "content": name, "lstrip": name == "<mask>", "normalized": False,
-            "rstrip": False, "single_word": False, "special": True,
+            "id": i,
+            "content": name,
+            "lstrip": name == "<mask>",
+            "normalized": False,
+            "rstrip": False,
+            "single_word": False,
+            "special": True,
         }
         for name, i in sorted(number.items(), key=lambda item: item[1])
-    ]  # fmt: skip
+    ]
     splitters = [{"type": "WhitespaceSplit"}, _METASPACE]
     a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name in ("<s>", "</s>"))
     around = {
-        "type": "TemplateProcessing", "single": [first, a, last],
+        "type": "TemplateProcessing",
+        "single": [first, a, last],
         "pair": [first, a, last, last, b, last],
         "special_tokens": {
             name: {"id": name, "ids": [number[name]], "tokens": [name]} for name in ("<s>", "</s>")
         },
-    }  # fmt: skip
+    }
     unigram = {
-        "type": "Unigram", "unk_id": number["<unk>"], "byte_fallback": False,
+        "type": "Unigram",
+        "unk_id": number["<unk>"],
+        "byte_fallback": False,
         "vocab": [list(item) for item in zip(pieces, packed.scores.tolist(), strict=True)],
-    }  # fmt: skip
+    }
     tokenizer = {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
         "normalizer": {"type": "Sequence", "normalizers": _NORMALIZERS},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters},
-        "post_processor": around, "decoder": _METASPACE, "model": unigram,
-    }  # fmt: skip
+        "post_processor": around,
+        "decoder": _METASPACE,
+        "model": unigram,
+    }
     write_json(folder / "tokenizer.json", tokenizer)
     special = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "unk": "<unk>"}
     special |= {"pad": "<pad>", "mask": "<mask>"}
@@ -101,10 +123,11 @@ def _write_unigram(packed: e5s1.Packed, folder: Path) -> None:
 def _write_tokenizer_config(folder: Path, special: Mapping[str, str], longest: int) -> None:
     config = {
         **{f"{name}_token": token for name, token in special.items()},
-        "clean_up_tokenization_spaces": False, "model_max_length": longest,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": longest,
         "model_input_names": ["input_ids", "attention_mask"],
         "tokenizer_class": "PreTrainedTokenizerFast",
-    }  # fmt: skip
+    }
     write_json(folder / "tokenizer_config.json", config)
 
 
@@ -126,9 +149,10 @@ def from_gguf(file: Path, folder: Path) -> None:
     whole = model.config.to_dict()
     config = {name: whole[name] for name in _OF_DECODERS if name in whole}
     config |= {
-        "architectures": [type(model).__name__], "dtype": "bfloat16",
+        "architectures": [type(model).__name__],
+        "dtype": "bfloat16",
         "rms_norm_eps": float(f"{config['rms_norm_eps']:.6g}"),
-    }  # fmt: skip
+    }
     write_json(folder / "config.json", config)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
     words = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -141,13 +165,34 @@ def from_gguf(file: Path, folder: Path) -> None:
 
 #: What of a configuration decides the computation, and is kept.
 _OF_DECODERS = (
-    "attention_bias", "attention_dropout", "attn_logit_softcapping", "bos_token_id", "eos_token_id",
-    "final_logit_softcapping", "head_dim", "hidden_act", "hidden_activation", "hidden_size",
-    "initializer_range", "intermediate_size", "layer_types", "max_position_embeddings",
-    "model_type", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "pad_token_id",
-    "query_pre_attn_scalar", "rms_norm_eps", "rope_parameters", "sliding_window",
-    "tie_word_embeddings", "use_bidirectional_attention", "use_sliding_window", "vocab_size",
-)  # fmt: skip
+    "attention_bias",
+    "attention_dropout",
+    "attn_logit_softcapping",
+    "bos_token_id",
+    "eos_token_id",
+    "final_logit_softcapping",
+    "head_dim",
+    "hidden_act",
+    "hidden_activation",
+    "hidden_size",
+    "initializer_range",
+    "intermediate_size",
+    "layer_types",
+    "max_position_embeddings",
+    "model_type",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "num_key_value_heads",
+    "pad_token_id",
+    "query_pre_attn_scalar",
+    "rms_norm_eps",
+    "rope_parameters",
+    "sliding_window",
+    "tie_word_embeddings",
+    "use_bidirectional_attention",
+    "use_sliding_window",
+    "vocab_size",
+)
 #: Kind of decoder → its special tokens.
 _SPECIAL = {
     "gemma3_text": {name: f"<{name}>" for name in ("bos", "eos", "pad", "unk")},
@@ -158,11 +203,21 @@ _SPECIAL = {
 def from_folder(source: Path, folder: Path) -> None:
     """A model folder as it is: what is read of it, and no other file."""
     names = (
-        "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
-        "special_tokens_map.json", "vocab.txt", "modules.json", "sentence_bert_config.json",
-        "config_sentence_transformers.json", "1_Pooling/config.json", "2_Dense/config.json",
-        "2_Dense/model.safetensors", "3_Dense/config.json", "3_Dense/model.safetensors",
-    )  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "vocab.txt",
+        "modules.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+        "1_Pooling/config.json",
+        "2_Dense/config.json",
+        "2_Dense/model.safetensors",
+        "3_Dense/config.json",
+        "3_Dense/model.safetensors",
+    )
     for name in names:
         if (source / name).is_file():
             (folder / name).parent.mkdir(exist_ok=True)
@@ -170,5 +225,8 @@ def from_folder(source: Path, folder: Path) -> None:
 
 
 CONVERTERS: dict[str, Callable[[Path, Path], None]] = {
-    "e5s1": from_e5s1, "gguf": from_gguf, "folder": from_folder, "zip": from_folder,
-}  # fmt: skip
+    "e5s1": from_e5s1,
+    "gguf": from_gguf,
+    "folder": from_folder,
+    "zip": from_folder,
+}

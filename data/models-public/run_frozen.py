@@ -51,10 +51,11 @@ def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
 
 #: Minutes on one thread of LD and MD, of MEXA, of topics, of likelihoods.
 MINUTES = {
-    "embeddinggemma-300m": (200, 60, 120, 0), "gemma-3-270m": (0, 0, 0, 400),
+    "embeddinggemma-300m": (200, 60, 120, 0),
+    "gemma-3-270m": (0, 0, 0, 400),
     "qwen2.5-coder-0.5b-instruct": (130, 140, 250, 500),
     "qwen2.5-coder-1.5b-instruct": (130, 200, 80, 300),
-}  # fmt: skip
+}
 
 
 def _held_out(model: str, plan: Plan) -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
@@ -85,12 +86,21 @@ def _planned_mexa(name: str, plan: Plan) -> Calls:
     return [
         partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, centred=None, **options),
         *(
-            partial(_by_plan, plan, subject_scores, [name], few, ["MEXA"], space=space, pooling=x,
-                    max_length=None)
+            partial(
+                _by_plan,
+                plan,
+                subject_scores,
+                [name],
+                few,
+                ["MEXA"],
+                space=space,
+                pooling=x,
+                max_length=None,
+            )
             for x in plan.poolings
             for space in SPACES
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _planned_topics(name: str, plan: Plan) -> Calls:
@@ -101,10 +111,12 @@ def _planned_topics(name: str, plan: Plan) -> Calls:
 def _planned_abx(name: str, plan: Plan) -> Calls:
     text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
     return [
-        *(partial(_by_plan, plan, subject_scores, [name], text, space=x, **options)
-          for x in SPACES),
+        *(
+            partial(_by_plan, plan, subject_scores, [name], text, space=x, **options)
+            for x in SPACES
+        ),
         partial(_by_plan, plan, nearest, [name], text, "raw", **options),
-    ]  # fmt: skip
+    ]
 
 
 def _asked(plan: Plan, model: str, texts: likelihood.Texts) -> Callable[[], object]:
@@ -156,9 +168,11 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
             alternatives = {"poolings": poolings, "alternatives": not special}
             calls += [
                 partial(mexa_scores.measure_coverage, name, text, **alternatives, **options),
-                *(partial(mexa_scores.measure_rivals, name, text, pooling=x, **options)
-                  for x in poolings),
-            ]  # fmt: skip
+                *(
+                    partial(mexa_scores.measure_rivals, name, text, pooling=x, **options)
+                    for x in poolings
+                ),
+            ]
     return calls + [
         partial(subject_scores, [name], few, ["MEXA"], space=space, pooling=x, max_length=None)
         for x in poolings

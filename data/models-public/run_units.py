@@ -36,8 +36,22 @@ UNTRAINED = twin_of(MODEL)
 #: A model → what its units are called.
 _PREFIXES = {MODEL: "", ENGLISH_MODEL: "minilm-", UNTRAINED: "untrained-"}
 LANGUAGES = (
-    "ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh",
-)  # fmt: skip
+    "ar",
+    "bg",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "ru",
+    "sw",
+    "th",
+    "tr",
+    "ur",
+    "vi",
+    "zh",
+)
 SICK_LANGUAGES = ("en", "nl", "pt", "pl", "ja")
 XQUAD_LANGUAGES = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi")
 N_GRID, N_QUESTIONS = 500, 240
@@ -45,8 +59,11 @@ N_GRID, N_QUESTIONS = 500, 240
 #: The table of word embeddings (96 of 118 million weights) stays: a step takes 5 s, and not 8.6.
 #: "tf32" changes nothing on a CPU; on a GPU products of float32 go by TF32.
 _CHEAP = {
-    "trained_embeddings": False, "length_pool": 50, "batch_size": 32, "dtype": "tf32",
-}  # fmt: skip
+    "trained_embeddings": False,
+    "length_pool": 50,
+    "batch_size": 32,
+    "dtype": "tf32",
+}
 RECIPE = Recipe(epochs=3, learning_rate=5e-5, max_length=128, **_CHEAP, **LINEAR)
 READER = Recipe(epochs=2, learning_rate=5e-5, max_length=256, stride=64, **_CHEAP, **LINEAR)
 #: To training errors near 0: twice the rate, constant. 78 steps are an epoch.
@@ -210,9 +227,12 @@ def _shuffled(seed: int, shuffled: str) -> Unit:
     part = {"first": "premise", "second": "hypothesis"}[shuffled]
     name, what = f"xnli-en-seed{seed}", f"{N_GRID} test pairs in all pairs of 15 languages, {part}"
     return Unit(
-        f"{name}-grid-shuffled-{part}", f"{what} shuffled", 65,
-        lambda: [ask_all(xnli_job("en", seed), pairs_to_ask(N_GRID, shuffled))], name,
-    )  # fmt: skip
+        f"{name}-grid-shuffled-{part}",
+        f"{what} shuffled",
+        65,
+        lambda: [ask_all(xnli_job("en", seed), pairs_to_ask(N_GRID, shuffled))],
+        name,
+    )
 
 
 def _hypotheses(seed: int, model: str = MODEL, source: str = "en") -> Unit:
@@ -220,12 +240,15 @@ def _hypotheses(seed: int, model: str = MODEL, source: str = "en") -> Unit:
     job, second = partial(hypotheses_job, seed, model, source), "second"
     told = "" if source == "en" else f"{source}-"
     return Unit(
-        f"{_PREFIXES[model]}xnli-{told}hypothesis-seed{seed}", what, 40,
+        f"{_PREFIXES[model]}xnli-{told}hypothesis-seed{seed}",
+        what,
+        40,
         lambda: [
-            learn(job()), ask_all(job(), only_second(N_GRID)),
+            learn(job()),
+            ask_all(job(), only_second(N_GRID)),
             ask_all(job(), only_second(N_GRID, second)),
         ],
-    )  # fmt: skip
+    )
 
 
 def _igap(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Unit:
@@ -233,9 +256,11 @@ def _igap(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla"
     name = f"{_PREFIXES[model]}igap-{source}-seed{seed}"
     name += "" if algorithm == "vanilla" else f"-{algorithm}"
     return Unit(
-        name, what, 120,
+        name,
+        what,
+        120,
         lambda: [learn(igap_job(source, seed, model, algorithm), weights=False)],
-    )  # fmt: skip
+    )
 
 
 def _mixed(code: str, seed: int) -> list[Unit]:

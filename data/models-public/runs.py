@@ -113,9 +113,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="units; none: all of them")
     parser.add_argument("--list", action="store_true", help="how far the units are")
     parser.add_argument(
-        "--journals", type=Path, default=Path(os.environ.get("XLX_RUNS") or paths.BUILD / "runs"),
+        "--journals",
+        type=Path,
+        default=Path(os.environ.get("XLX_RUNS") or paths.BUILD / "runs"),
         help="folder of the journals (XLX_RUNS; build/runs)",
-    )  # fmt: skip
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes side by side (1)")
     options = parser.parse_args(argv)
     try:

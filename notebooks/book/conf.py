@@ -27,8 +27,9 @@ myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
 # Pages that Sphinx has not made, or a place in one: the address stands as it is.
 myst_url_schemes = {
-    **dict.fromkeys(("http", "https", "mailto")), "code": {"url": "{{path}}#{{fragment}}"},
-}  # fmt: skip
+    **dict.fromkeys(("http", "https", "mailto")),
+    "code": {"url": "{{path}}#{{fragment}}"},
+}
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}
 nb_merge_streams = True

@@ -31,10 +31,22 @@ from xlx.text.parallel import ParallelCorpus
 
 #: The public models, and the family; those whose pooling is weighted by position in MEXA's text.
 MODELS = (
-    "multilingual-e5-small", "gemma-3-270m", "all-MiniLM-L6-v2", "mini-xlmr", "mini-infoxlm",
-    "mini-mbert", "mini-xlm", "mini-xlmr-large", "mini-xlmr-6", "mini-xlmr-12", "mini-llama",
-    "mini-llama-en80", "mini-llama-en95", "mini-llama-bi2", "mini-llama-bi20",
-)  # fmt: skip
+    "multilingual-e5-small",
+    "gemma-3-270m",
+    "all-MiniLM-L6-v2",
+    "mini-xlmr",
+    "mini-infoxlm",
+    "mini-mbert",
+    "mini-xlm",
+    "mini-xlmr-large",
+    "mini-xlmr-6",
+    "mini-xlmr-12",
+    "mini-llama",
+    "mini-llama-en80",
+    "mini-llama-en95",
+    "mini-llama-bi2",
+    "mini-llama-bi20",
+)
 DECODERS = ("gemma", "mini-llama")
 #: Languages of the pairs in MEXA's text that WMT24++ has not, as in `mexa-1-alignment`.
 MORE = ("af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo", "zu")
@@ -110,8 +122,10 @@ def packed_ledger(models: Sequence[str] = MODELS) -> dict[str, object]:
     """What the page holds of the ledger; ValueError where it has nothing of these models."""
     names, corpora, listed = languages.LANGUAGES, texts(), []
     for title, text in corpora.items():
-        known = [names[x].name if x in names else parallel.tags("flores200-100")[x]
-                 for x in text.languages]  # fmt: skip
+        known = [
+            names[x].name if x in names else parallel.tags("flores200-100")[x]
+            for x in text.languages
+        ]
         listed.append(listed_text(text, title) | {"names": known})
     with settings(policy="only"):
         data = packed_scores(entries(models, [*corpora.values()]), texts=listed, models=models)

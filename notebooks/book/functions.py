@@ -15,15 +15,27 @@ from xlx.results.paths import ROOT
 
 #: Folders of the package whose functions have a page, and what they are for.
 ROOMS = {
-    "measures": "The formulas", "experiment": "Scores and grids", "subjects": "Models",
-    "text": "Text", "plots": "Figures",
-}  # fmt: skip
+    "measures": "The formulas",
+    "experiment": "Scores and grids",
+    "subjects": "Models",
+    "text": "Text",
+    "plots": "Figures",
+}
 #: The lens of a module, or a folder, whose docstrings name no other paper.
 LENSES = {
-    "abx": "ABX", "probing": "ABX", "languages": "ABX", "mexa": "MEXA", "igap": "IGAP",
-    "transfers": "IGAP", "statistics": "IGAP", "jobs": "IGAP", "mixing": "within/across",
-    "sentence_tasks": "X-Probe", "sentence_probes": "X-Probe", "xprobe": "X-Probe",
-}  # fmt: skip
+    "abx": "ABX",
+    "probing": "ABX",
+    "languages": "ABX",
+    "mexa": "MEXA",
+    "igap": "IGAP",
+    "transfers": "IGAP",
+    "statistics": "IGAP",
+    "jobs": "IGAP",
+    "mixing": "within/across",
+    "sentence_tasks": "X-Probe",
+    "sentence_probes": "X-Probe",
+    "xprobe": "X-Probe",
+}
 NUMBER = r"(?:\d+(?:\.\d+)*[a-z]?|[A-Z](?:\.\d+)?)\b"
 #: What a docstring cites of a paper, and the name of a paper before it.
 PLACE = re.compile(

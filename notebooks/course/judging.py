@@ -60,10 +60,11 @@ def same(found: Sequence[object], wanted: Sequence[object], room: float = 1e-6) 
     """Whether all values are equal, shapes and all, but for the last digits."""
     pairs = [(numbers(one), numbers(other)) for one, other in zip(found, wanted, strict=True)]
     return all(
-        one is not None and one.shape == other.shape
+        one is not None
+        and one.shape == other.shape
         and np.allclose(one, other, rtol=0, atol=room, equal_nan=True)
         for one, other in pairs
-    )  # fmt: skip
+    )
 
 
 def numbers(value: object) -> np.ndarray | None:

@@ -69,13 +69,38 @@ def rows_by(rows: Mapping[Hashable, Mapping[str, object]], *names: str) -> pd.Da
 
 
 _PLAIN = (
-    p_of_t, p_of_r, p_of_hits, off_diagonal, explained, rows_by, abs, all, any, dict, float, int,
-    len, list, max, min, range, round, set, sorted, str, sum, zip,
-)  # fmt: skip
+    p_of_t,
+    p_of_r,
+    p_of_hits,
+    off_diagonal,
+    explained,
+    rows_by,
+    abs,
+    all,
+    any,
+    dict,
+    float,
+    int,
+    len,
+    list,
+    max,
+    min,
+    range,
+    round,
+    set,
+    sorted,
+    str,
+    sum,
+    zip,
+)
 FUNCTIONS = {of.__name__: of for of in _PLAIN} | {
-    "ceil": np.ceil, "concat": pd.concat, "log10": np.log10, "series": pd.Series, "sqrt": np.sqrt,
+    "ceil": np.ceil,
+    "concat": pd.concat,
+    "log10": np.log10,
+    "series": pd.Series,
+    "sqrt": np.sqrt,
     "table": pd.DataFrame,
-}  # fmt: skip
+}
 LISTED = (
     "T abs add all any assign astype between clip columns combine_first corr count cumsum diff div "
     "drop droplevel dropna duplicated endswith eq fillna filter first fullmatch ge "
@@ -87,12 +112,37 @@ LISTED = (
 )
 METHODS = frozenset(LISTED.split())
 SYNTAX = (
-    ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Attribute,
-    ast.Subscript, ast.Slice, ast.Name, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set,
-    ast.IfExp, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.comprehension,
-    ast.JoinedStr, ast.FormattedValue, ast.keyword, ast.Starred, ast.operator, ast.boolop,
-    ast.unaryop, ast.cmpop, ast.expr_context,
-)  # fmt: skip
+    ast.Expression,
+    ast.BoolOp,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.Call,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Name,
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
+    ast.Dict,
+    ast.Set,
+    ast.IfExp,
+    ast.ListComp,
+    ast.SetComp,
+    ast.GeneratorExp,
+    ast.DictComp,
+    ast.comprehension,
+    ast.JoinedStr,
+    ast.FormattedValue,
+    ast.keyword,
+    ast.Starred,
+    ast.operator,
+    ast.boolop,
+    ast.unaryop,
+    ast.cmpop,
+    ast.expr_context,
+)
 #: Of ``claims.csv``.
 COLUMNS = ("section", "claim", "formula", "value", "printed", "tolerance", "found", "each")
 
@@ -192,8 +242,9 @@ class Paper:
                     printed = pd.Series(self.value(row["printed"], each=each))
                     what = [self.said(row["claim"], each=each, key=key) for key in printed.index]
                     value = pd.Series(value, index=printed.index)
-                    audit.check(section, what, printed, value,
-                                self.value(row["tolerance"], each=each))  # fmt: skip
+                    audit.check(
+                        section, what, printed, value, self.value(row["tolerance"], each=each)
+                    )
                 else:
                     claim, found = (self.said(row[key], each=each) for key in ("claim", "found"))
                     parts = np.ravel(value).tolist()

@@ -52,11 +52,16 @@ class IgapTables(Paper):
             fits = [(total / k - printed).abs() <= HALF_UNIT * (1 + n / k) for k in (n - 1, n)]
             divisor = fits[0].map({True: f"{n - 1} or ", False: ""})
             divisor += fits[1].map({True: f"{n}", False: ""})
-            found[title] = pd.DataFrame({
-                "n": n, "printed": printed, "sum / n": total / n, "sum / (n - 1)": total / (n - 1),
-                "divisor": divisor.str.removesuffix(" or "),
-                "half": 196 * np.sqrt(share * (1 - share) / size).mean(axis=1),
-            })  # fmt: skip
+            found[title] = pd.DataFrame(
+                {
+                    "n": n,
+                    "printed": printed,
+                    "sum / n": total / n,
+                    "sum / (n - 1)": total / (n - 1),
+                    "divisor": divisor.str.removesuffix(" or "),
+                    "half": 196 * np.sqrt(share * (1 - share) / size).mean(axis=1),
+                }
+            )
         return pd.concat(found, names=["table", "row"])
 
     def row_changes(self) -> pd.DataFrame:
@@ -72,14 +77,18 @@ class IgapTables(Paper):
             both = (a - b).drop(["avg", "accuracy"])
             low, high = stats.ttest_1samp(both, 0).confidence_interval()
             widest = np.hypot(half[title, first], half[other, second])
-            rows.append({
-                "table": title,
-                "from → to": f"{first} → {second}" + ("" if title == other else f" ({other})"),
-                "printed": a["avg"] - b["avg"], "alike": both.mean(), "t": (high - low) / 2,
-                "widest": "" if "MNLI" in title + other else f"{widest:.2f}",
-                "lower in": f"{(both.round(1) > 0).sum()} of {len(both)}",
-                "accuracy gained": b["accuracy"] - a["accuracy"],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "table": title,
+                    "from → to": f"{first} → {second}" + ("" if title == other else f" ({other})"),
+                    "printed": a["avg"] - b["avg"],
+                    "alike": both.mean(),
+                    "t": (high - low) / 2,
+                    "widest": "" if "MNLI" in title + other else f"{widest:.2f}",
+                    "lower in": f"{(both.round(1) > 0).sum()} of {len(both)}",
+                    "accuracy gained": b["accuracy"] - a["accuracy"],
+                }
+            )
         return pd.DataFrame(rows).set_index(["table", "from → to"])
 
     def drawn_averages(self) -> pd.DataFrame:
@@ -88,8 +97,11 @@ class IgapTables(Paper):
         accuracy = pd.concat([of["accuracy"] for of in self.target_tables.values()]).to_numpy()
         # the window of Table 9 is not at training error 0, so its gap is no share of wrong answers
         bars = table["half"].where(table.index.get_level_values("task") != "MNLI + XNLI")
-        columns = {"value": table["sum / n"], "low": table["sum / n"] - bars,
-                   "high": table["sum / n"] + bars}  # fmt: skip
+        columns = {
+            "value": table["sum / n"],
+            "low": table["sum / n"] - bars,
+            "high": table["sum / n"] + bars,
+        }
         values = {
             ("IGAP", "printed"): table[["printed"]].set_axis(["value"], axis=1),
             ("IGAP", "recomputed"): pd.DataFrame(columns),

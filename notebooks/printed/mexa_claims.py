@@ -96,9 +96,10 @@ class MexaTables(Paper):
         changes["kind"] = np.select(kinds, ["as it is", "left out", "taken in"], "exchanged")
         changes["fits all nine"] = changes["fits"] == len(self.models)
         counts = changes.groupby("kind").agg(
-            choices=("fits", "size"), most_means=("fits", "max"),
+            choices=("fits", "size"),
+            most_means=("fits", "max"),
             fit_all_nine=("fits all nine", "sum"),
-        )  # fmt: skip
+        )
         return counts, changes.loc[changes["fits all nine"], ["out", "into"]]
 
     def band_scores(self) -> pd.DataFrame:
@@ -129,14 +130,21 @@ class MexaTables(Paper):
         """
         n, rows = len(self.belebele), {}
         for model, keys in {
-            "Gemma 1 7B": ("mexa_t05", "mexa_t06"), "Llama 1 7B": ("mexa_t08", "mexa_t09"),
-        }.items():  # fmt: skip
+            "Gemma 1 7B": ("mexa_t05", "mexa_t06"),
+            "Llama 1 7B": ("mexa_t08", "mexa_t09"),
+        }.items():
             r_12, r_13 = map(self.number, keys)
             room = np.sqrt((1 - r_12**2) * (1 - r_13**2))
             r_23 = r_12 * r_13 + room * np.linspace(-1, 1, 1001)
             determinant = 1 - r_12**2 - r_13**2 - r_23**2 + 2 * r_12 * r_13 * r_23
             below = 2 * (n - 1) / (n - 3) * determinant + ((r_12 + r_13) / 2) ** 2 * (1 - r_23) ** 3
             t = ((r_12 - r_13) * np.sqrt((n - 1) * (1 + r_23) / below)).min()
-            rows[model] = {"MEXA": r_12, "cosine": r_13, "least r23": r_23[0], "most r23": r_23[-1],
-                           "least t": t, "largest p": 2 * stats.t.sf(t, n - 3)}  # fmt: skip
+            rows[model] = {
+                "MEXA": r_12,
+                "cosine": r_13,
+                "least r23": r_23[0],
+                "most r23": r_23[-1],
+                "least t": t,
+                "largest p": 2 * stats.t.sf(t, n - 3),
+            }
         return rows_by(rows, "model")

@@ -49,9 +49,12 @@ class PrintedTables(Paper):
     def readings(self) -> pd.DataFrame:
         """Table 1 from Table 4, by which cells are taken and what the variance is divided by."""
         left_out = {
-            "all 36": (), "without English": ("en",), "without French (UN)": ("fr-UN",),
-            "without French (Europarl)": ("fr",), "without English, French (UN)": ("en", "fr-UN"),
-        }  # fmt: skip
+            "all 36": (),
+            "without English": ("en",),
+            "without French (UN)": ("fr-UN",),
+            "without French (Europarl)": ("fr",),
+            "without English, French (UN)": ("en", "fr-UN"),
+        }
         rows = []
         for (name, codes), ddof in itertools.product(left_out.items(), (0, 1)):
             own = reported.mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
@@ -194,9 +197,11 @@ class PrintedTables(Paper):
         return gains.assign(matched=gains["paper"] - gains["baseline"])
 
     def followed(
-        self, groups: Mapping[str, Sequence[str]], encoders: Sequence[str] = (),
+        self,
+        groups: Mapping[str, Sequence[str]],
+        encoders: Sequence[str] = (),
         baseline: str = "bag",
-    ) -> pd.DataFrame:  # fmt: skip
+    ) -> pd.DataFrame:
         """How printed gains follow a baseline's over tasks and languages: Pearson's r per group.
 
         The interval is over the languages, common to all tasks (`correlation`).

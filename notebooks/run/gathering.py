@@ -68,9 +68,12 @@ def is_run(asker: str) -> bool:
 
 
 def asked(
-    overview: pd.DataFrame, stems: Iterable[str], build: Path, runs: Path | None,
+    overview: pd.DataFrame,
+    stems: Iterable[str],
+    build: Path,
+    runs: Path | None,
     forget: Collection[str],
-) -> dict[AskName, list[str]]:  # fmt: skip
+) -> dict[AskName, list[str]]:
     """What is asked for → by whom: notebooks in their last run, and units of long runs.
 
     These by the ledger, too, and by the journals in a folder. GatheringError for a notebook that
@@ -139,9 +142,11 @@ def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     rows["within"] = ~rows["equal"] & ~rows["outside"]
     counts = {name: (name, "sum") for name in ("equal", "within", "outside")}
     table = rows.groupby("kind", as_index=False).agg(
-        compared=("apart", "size"), **counts, largest=("apart", "max"),
+        compared=("apart", "size"),
+        **counts,
+        largest=("apart", "max"),
         tolerance=("tolerance", "first"),
-    )  # fmt: skip
+    )
     said = []
     for kind, few in rows[rows["outside"]].groupby("kind"):
         worst = few.loc[few["apart"].idxmax()]
@@ -153,9 +158,16 @@ def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def write_results(
-    stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False,
-    runs: Path | None = None, forget: Collection[str] = (), fold: Collection[str] = (),
-) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    stems: Sequence[str],
+    build: Path,
+    root: Path,
+    cache: Cache,
+    *,
+    restamp: bool = False,
+    runs: Path | None = None,
+    forget: Collection[str] = (),
+    fold: Collection[str] = (),
+) -> tuple[pd.DataFrame, list[str]]:
     """Add to the ledger what notebooks and long runs asked for and it has not, from the cache.
 
     Parameters
@@ -189,9 +201,15 @@ def write_results(
 
 
 def _written(
-    stems: Sequence[str], build: Path, root: Path, cache: Cache, restamp: bool,
-    runs: Path | None, forget: Collection[str], fold: Collection[str],
-) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    stems: Sequence[str],
+    build: Path,
+    root: Path,
+    cache: Cache,
+    restamp: bool,
+    runs: Path | None,
+    forget: Collection[str],
+    fold: Collection[str],
+) -> tuple[pd.DataFrame, list[str]]:
     of = Ledger(root)
     before = of.overview()
     askers, lens_of = asked(before, stems, build, runs, forget), {}
@@ -338,9 +356,12 @@ def by_kind(entries: pd.DataFrame, root: Path) -> pd.DataFrame:
     processor = entries["cpu"].where(entries["device"] == "cpu", entries["device"])
     groups = entries.assign(hours=hours.astype(float), cpu=processor).groupby(["kind", "lens"])
     table = groups.agg(
-        entries=("hours", "size"), MB=("hours", "size"), hours=("hours", "sum"),
-        commit=("commit", names), processor=("cpu", names),
-    )  # fmt: skip
+        entries=("hours", "size"),
+        MB=("hours", "size"),
+        hours=("hours", "sum"),
+        commit=("commit", names),
+        processor=("cpu", names),
+    )
     sizes = Counter()
     for file in filter(Path.is_file, Ledger(root).files()):
         sizes[ledger.folder_of(root, file)] += file.stat().st_size
@@ -386,9 +407,15 @@ def main(argv: list[str] | None = None) -> int:
     cache, build = Cache(paths.CACHE / "results"), paths.BUILD / "mini"
     try:
         table, said = write_results(
-            stems, build, paths.RESULTS, cache, restamp=options.restamp,
-            runs=paths.BUILD / "runs", forget=options.forget, fold=options.fold,
-        )  # fmt: skip
+            stems,
+            build,
+            paths.RESULTS,
+            cache,
+            restamp=options.restamp,
+            runs=paths.BUILD / "runs",
+            forget=options.forget,
+            fold=options.fold,
+        )
     except (GatheringError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -58,10 +58,16 @@ from xlx.text.trees import load_trees
 OWN = (paths.NOTEBOOKS, Path(grids.__file__).parents[1])
 #: Examples in a language as published, by source and split; what XNLI is learnt from is MultiNLI.
 SIZES = {
-    "xnli train": 392_702, "xnli validation": 2_490, "xnli test": 5_010,
-    "pawsx train": 49_401, "pawsx validation": 2_000, "pawsx test": 2_000,
-    "squad train": 87_599, "squad validation": 10_570, "flores200-dev": 997,
-}  # fmt: skip
+    "xnli train": 392_702,
+    "xnli validation": 2_490,
+    "xnli test": 5_010,
+    "pawsx train": 49_401,
+    "pawsx validation": 2_000,
+    "pawsx test": 2_000,
+    "squad train": 87_599,
+    "squad validation": 10_570,
+    "flores200-dev": 997,
+}
 #: Whose text is read where that of a data set is not here.
 SHIPPED = {"xnli": "xnli-whole", "pawsx": "pawsx", "squad": "tydiqa"}
 #: Characters that a subword of XLM-R has, in the shipped parts of XNLI and PAWS-X.
@@ -248,12 +254,17 @@ class Declared:
         if n:
             passes.append((job.train, recipe.epochs * (6 if recipe.algorithm == "xtune" else 3)))
         sets = [(times, *self._inputs(job, rows)) for rows, times in passes]
-        self.runs.append({
-            "notebook": self.notebook, "model": job.model, "steps": recipe.n_steps(n),
-            "checkpoints": len(recipe.checkpoint_steps(n)) if n else 0,
-            "learnt": recipe.epochs * n, "asked": sum(len(x) * times for x, times in asked),
-            "read": [(times * inputs * tokens, tokens) for times, inputs, tokens in sets],
-        })  # fmt: skip
+        self.runs.append(
+            {
+                "notebook": self.notebook,
+                "model": job.model,
+                "steps": recipe.n_steps(n),
+                "checkpoints": len(recipe.checkpoint_steps(n)) if n else 0,
+                "learnt": recipe.epochs * n,
+                "asked": sum(len(x) * times for x, times in asked),
+                "read": [(times * inputs * tokens, tokens) for times, inputs, tokens in sets],
+            }
+        )
 
     def _inputs(self, job: Job, rows: Rows) -> tuple[int, float]:
         """How many inputs examples make (of questions windows), and tokens of one in the mean."""
@@ -467,11 +478,14 @@ def mapped_encoders(values: Mapping[str, Any]) -> pd.DataFrame:
         lines = epochs * [2 * pairs, own["n_parallel"] * maps]
         hours = lines / n * seconds / 3600
         rows[name] = {
-            "trained": 1 + maps, "lines": lines.sum() / 1e6,
-            "hours": (hours * np.minimum(1, 3 / epochs)).sum(), "most hours": hours.sum(),
+            "trained": 1 + maps,
+            "lines": lines.sum() / 1e6,
+            "hours": (hours * np.minimum(1, 3 / epochs)).sum(),
+            "most hours": hours.sum(),
             "weights": 4e-9 * (1 + maps) * sum(x.numel() for x in net.parameters()),
-            "vectors": 4e-9 * own["n_parallel"] * net.width, "probes": len(PROBING_TASKS) * probed,
-        }  # fmt: skip
+            "vectors": 4e-9 * own["n_parallel"] * net.width,
+            "probes": len(PROBING_TASKS) * probed,
+        }
     found = pd.DataFrame(rows)
     return found.assign(all=found.sum(axis=1)).T
 
@@ -505,11 +519,12 @@ def probed_states(values: Mapping[str, Any], rate: float = RATE) -> pd.DataFrame
         size = size_of(base := name.removesuffix(", untrained"))
         layers, pace = size.layers + 1, _probe_seconds(size.width, own)
         rows[identity.title(name)] = {
-            "sentences": sentences / 1e6, "states": 4e-9 * sentences * layers * size.width,
+            "sentences": sentences / 1e6,
+            "states": 4e-9 * sentences * layers * size.width,
             "disk": DOWNLOADS.get(base, 0) if name == base else 0,
             "hours": size.operations(sentences * tokens, tokens) / (3.6e15 * rate),
             "probe hours": pace * cells * own["most"] * layers / 3600,
-        }  # fmt: skip
+        }
     found = pd.DataFrame(rows)
     return found.assign(all=found.sum(axis=1).where(found.index != "states", found.max(axis=1))).T
 

@@ -106,10 +106,13 @@ def run_unit(name: str, build: Path) -> None:
 def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) -> list[str]:
     """Run notebooks and units; what is to be said of those that failed."""
     environment = {
-        "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
-        "XLX_KINDS": " ".join(plan.kinds), "XLX_FIGURES": str((build / "figures").absolute()),
-        "XLX_WORKERS": str(current().workers or ""), "XLX_SCHEDULER": current().scheduler or "",
-    }  # fmt: skip
+        "XLX_POLICY": "ignore",
+        "XLX_CACHE": str(home.absolute()),
+        "XLX_KINDS": " ".join(plan.kinds),
+        "XLX_FIGURES": str((build / "figures").absolute()),
+        "XLX_WORKERS": str(current().workers or ""),
+        "XLX_SCHEDULER": current().scheduler or "",
+    }
     failures = []
     with patch.dict(os.environ, environment):
         for number, stem in enumerate(plan.stems, 1):

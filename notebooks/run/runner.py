@@ -104,10 +104,15 @@ def run_cells(
         with patch.dict(os.environ, told):
             # Without the config ipykernel warns, at every start, that others here could listen.
             papermill.execute_notebook(
-                source, target, parameters=dict(values), kernel_name="python3", cwd=source.parent,
-                progress_bar=sys.stderr.isatty(), coalesce_streams=True,
+                source,
+                target,
+                parameters=dict(values),
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=sys.stderr.isatty(),
+                coalesce_streams=True,
                 config=Config(KernelManager={"transport_encryption": "auto"}),
-            )  # fmt: skip
+            )
     except PapermillExecutionError as error:
         raise NotebookFailed(
             f"failed in cell [{error.exec_count}]: {error.ename}: {first_line(error.evalue)}"

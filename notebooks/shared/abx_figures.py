@@ -66,18 +66,28 @@ def language_courses(table: pd.DataFrame, bar: Callable[[str], str], **options: 
     tasks, models = order(table, "task"), order(table, "model")
     table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
     return heatmap(
-        table.assign(panel=table["task"] + ": " + table["model"]), panel="panel", row="language",
-        column="checkpoint", tops=lambda step: f"{step:,}", columns=len(tasks) * len(models),
-        turned=90, bar_by=lambda key: key.partition(": ")[0],
-        bar={task: bar(task) for task in tasks}, **options,
-    )  # fmt: skip
+        table.assign(panel=table["task"] + ": " + table["model"]),
+        panel="panel",
+        row="language",
+        column="checkpoint",
+        tops=lambda step: f"{step:,}",
+        columns=len(tasks) * len(models),
+        turned=90,
+        bar_by=lambda key: key.partition(": ")[0],
+        bar={task: bar(task) for task in tasks},
+        **options,
+    )
 
 
 def _row_of_table_1(row: str) -> str:
     """Its short words written out: "CL NER Last" is "transfer, NER, last checkpoint"."""
     setting, task, checkpoint = row.split()
-    written = {"Prob.": "probing", "CL": "transfer", "Avg": "mean of checkpoints",
-               "Last": "last checkpoint"}  # fmt: skip
+    written = {
+        "Prob.": "probing",
+        "CL": "transfer",
+        "Avg": "mean of checkpoints",
+        "Last": "last checkpoint",
+    }
     return ", ".join((written[setting], task, written[checkpoint]))
 
 
@@ -89,8 +99,18 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     correlation that the paper prints of its 630 pairs.
     """
     rows = table["row"].drop_duplicates().tolist()
-    on = lanes(table, item="row", items=rows, value="middle", looks={None: look(BLUE, "")},
-               shift=0, lane=0.2, width=4.6, linewidth=3, names=_row_of_table_1)  # fmt: skip
+    on = lanes(
+        table,
+        item="row",
+        items=rows,
+        value="middle",
+        looks={None: look(BLUE, "")},
+        shift=0,
+        lane=0.2,
+        width=4.6,
+        linewidth=3,
+        names=_row_of_table_1,
+    )
     line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
     for axes in on.axes.values():
         axes.axvline(printed, **line)

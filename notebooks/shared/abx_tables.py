@@ -164,9 +164,12 @@ def states_of(
 
 
 def surface_lines(
-    names: Sequence[str], last: Sequence[CheckpointScores], corpus: ParallelCorpus,
-    max_length: int | None = None, tasks: Sequence[str] = DRAWN,
-) -> dict[str, pd.DataFrame]:  # fmt: skip
+    names: Sequence[str],
+    last: Sequence[CheckpointScores],
+    corpus: ParallelCorpus,
+    max_length: int | None = None,
+    tasks: Sequence[str] = DRAWN,
+) -> dict[str, pd.DataFrame]:
     """What is scored without a model: label → ``model``, ``task``, ``score`` and its interval.
 
     Length alone has a line for MD only: it knows no language, and among sentences of like length it
@@ -240,9 +243,12 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
 
 
 def partial_correlations(
-    pairs: pd.DataFrame, x: str, y: str, sets: Mapping[str, Sequence[str]],
+    pairs: pd.DataFrame,
+    x: str,
+    y: str,
+    sets: Mapping[str, Sequence[str]],
     methods: Sequence[str] = ("pearson", "spearman"),
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """`statistics.correlation` given several sets of columns: label → those that are held.
 
     One row per set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.

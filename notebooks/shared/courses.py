@@ -38,9 +38,13 @@ def course_states(series: Sequence[str], steps: Sequence[int] = ()) -> list[Chec
 
 
 def course_runs(
-    states: Sequence[Checkpoint | str], task: TransferTask, source: str, recipe: Recipe,
-    seeds: Sequence[int], sparing: Sparing | None,
-) -> dict[tuple[str, int], Transfers]:  # fmt: skip
+    states: Sequence[Checkpoint | str],
+    task: TransferTask,
+    source: str,
+    recipe: Recipe,
+    seeds: Sequence[int],
+    sparing: Sparing | None,
+) -> dict[tuple[str, int], Transfers]:
     """(model, step) → the runs of each checkpoint, learnt as by members."""
     runs = {}
     for state in states:
@@ -55,9 +59,11 @@ def _key(state: Checkpoint | str) -> tuple[str, int]:
 
 
 def course(
-    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float,
+    runs: Mapping[tuple[str, int], Transfers],
+    level: float,
+    tolerance: float,
     without: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """IGAP by ``model``, ``step`` and ``target``, mean over seeds (`Transfers.losses`).
 
     ``without``: a seed that is left out.
@@ -105,10 +111,13 @@ def source_scores(
     pairs = [(source, code) for code in corpus.languages if code != source]
     reading, known = subject.read(corpus), registered()
     exact = abx.exact(
-        reading.states, pairs=pairs, measures=[known[x] for x in measures if x in known],
+        reading.states,
+        pairs=pairs,
+        measures=[known[x] for x in measures if x in known],
         masks=masks_of(corpus, [MATCHED.removeprefix("MD, ")], subject.encoder),
-        device=reading.device, dtype=reading.dtype,
-    )  # fmt: skip
+        device=reading.device,
+        dtype=reading.dtype,
+    )
     return {"scores": np.stack([exact.scores[x].mean(axis=2) for x in measures])}
 
 
@@ -217,13 +226,27 @@ def course_curves(
     shown, named = looks(dict.fromkeys(recipe_of.values())), pd.Series(recipe_of)
     labels = named.mask(named.duplicated(), "_" + named).to_dict()
     means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
-    columns = {"IGAP (points; low is good)": 100 * means, "matched MD (share)": measures[MATCHED],
-               "retrieval (share)": measures["retrieval"]}  # fmt: skip
+    columns = {
+        "IGAP (points; low is good)": 100 * means,
+        "matched MD (share)": measures[MATCHED],
+        "retrieval (share)": measures["retrieval"],
+    }
     wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
     rows = wide.melt(["model", "step"], var_name="measure").dropna()
-    on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,
-                width=2.7, sharey=False, low="", even=True, labels=labels,
-                looks={x: shown[recipe] for x, recipe in recipe_of.items()})  # fmt: skip
+    on = curves(
+        rows,
+        x="step",
+        value="value",
+        series="model",
+        panel="measure",
+        columns=3,
+        width=2.7,
+        sharey=False,
+        low="",
+        even=True,
+        labels=labels,
+        looks={x: shown[recipe] for x, recipe in recipe_of.items()},
+    )
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
     return on.done("pretraining step", "")

@@ -23,9 +23,11 @@ from xlx.text.parallel import ParallelCorpus
 
 
 def make_recipes(
-    epochs: Mapping[str, int], every: Mapping[str, int], learning_rates: Sequence[float],
+    epochs: Mapping[str, int],
+    every: Mapping[str, int],
+    learning_rates: Sequence[float],
     **options: object,
-) -> dict[str, list[Recipe]]:  # fmt: skip
+) -> dict[str, list[Recipe]]:
     """The recipes of each task, one a learning rate; ``options`` as of `Recipe`."""
     return {
         name: [
@@ -79,11 +81,15 @@ def load_tasks(
 
     return {
         name: labelled_task(
-            name, codes, n_train=of(n_train, name), n_test=of(n_test, name),
-            train_split=train_split, path=folders.get(name),
+            name,
+            codes,
+            n_train=of(n_train, name),
+            n_test=of(n_test, name),
+            train_split=train_split,
+            path=folders.get(name),
         )
         for name, codes in languages.items()
-    }  # fmt: skip
+    }
 
 
 def task_table(tasks: Mapping[str, TransferTask]) -> pd.DataFrame:
@@ -119,9 +125,15 @@ def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
 
 #: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
 FROZEN_METRICS: dict[str, int] = {
-    "L2": -1, "dot": 1, "cosine": 1, "retrieval": 1, "LD": -1, "MD": 1, "MEXA": 1,
+    "L2": -1,
+    "dot": 1,
+    "cosine": 1,
+    "retrieval": 1,
+    "LD": -1,
+    "MD": 1,
+    "MEXA": 1,
     "bag of subwords": 1,
-}  # fmt: skip
+}
 
 
 def frozen(

@@ -15,8 +15,17 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
     4.2), its interval over languages, and none with fewer than four; then the mean MEXA
     score over languages, each at its best layer, of the models of Table 1 on FLORES.
     """
-    columns = ["quantity", "paper", "place", "printed_of", "printed", "here", "low", "high",
-               "differs"]  # fmt: skip
+    columns = [
+        "quantity",
+        "paper",
+        "place",
+        "printed_of",
+        "printed",
+        "here",
+        "low",
+        "high",
+        "differs",
+    ]
     table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
     pairs = pd.DataFrame(measured.raw.scores.pairs, columns=["language_1", "language_2"])
     for task in ("LD", "MD"):
@@ -26,9 +35,17 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
         r = statistics.correlation(pairs, "LD", "MD")
         here = r.value, r.low, r.high
     differs = f"pairs of {len(measured.corpus.languages)} languages, not of 36; other text"
-    rows = [("correlation of LD and MD over pairs, mean of layers", "de Seyssel et al. (2025)",
-             "section 4.2", "XLM-R base, last checkpoint", float(table.loc["abx_t07", "value"]),
-             *here, differs)]  # fmt: skip
+    rows = [
+        (
+            "correlation of LD and MD over pairs, mean of layers",
+            "de Seyssel et al. (2025)",
+            "section 4.2",
+            "XLM-R base, last checkpoint",
+            float(table.loc["abx_t07", "value"]),
+            *here,
+            differs,
+        )
+    ]
     table = pd.read_csv(paths.PUBLISHED / "mexa" / "table1_performance_and_mexa.csv")
     table = table.query("group == 'FLORES' and item == 'mu_Max' and model != 'AVG'")
     mu = measured.mexa["raw"].pooled("max")["mu"]

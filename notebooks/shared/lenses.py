@@ -41,8 +41,13 @@ from xlx.text.parallel import ParallelCorpus
 #: Languages with a treebank and Parallel UD.
 PROBED = ("en", "de", "es", "fr", "ru", "tr", "hi")
 #: What a recipe of XNLI has: word embeddings stay as they are.
-_SHARED = {"batch_size": 32, "max_length": 128, "trained_embeddings": False, "length_pool": 50,
-           "dtype": "tf32"}  # fmt: skip
+_SHARED = {
+    "batch_size": 32,
+    "max_length": 128,
+    "trained_embeddings": False,
+    "length_pool": 50,
+    "dtype": "tf32",
+}
 #: Pairs asked in all pairs of languages.
 ASKED = 500
 #: What the notebook of sentence probes asks: its rules where they are not the release's.

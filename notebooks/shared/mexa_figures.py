@@ -48,22 +48,28 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     on = None
     for column, dash in (("binomial", "-"), ("matrix", "--")):
         styles = {n: look(c, "", dash) for n, c in shades.items()}
-        on = curves(positive, value=column, low="", looks=styles, on=on, width=6, height=3.2,
-                    **shown)  # fmt: skip
+        on = curves(
+            positive, value=column, low="", looks=styles, on=on, width=6, height=3.2, **shown
+        )
     grey = [line("binomial: hits independent", "-"), line("random matrix, exact", "--")]
     if "vectors" in table:
         marks = looks(map(str, sizes), {})
         styles = {n: look(c, marks[str(n)]["marker"], "none") for n, c in shades.items()}
-        curves(table[table["vectors"] > 0], value="vectors", bars=True, looks=styles, on=on,
-               **shown)  # fmt: skip
+        curves(
+            table[table["vectors"] > 0], value="vectors", bars=True, looks=styles, on=on, **shown
+        )
         grey.append(handle("random vectors, simulated, with interval", look("0.3", "o")))
     (axes,) = on.axes.values()
     last = {n: rows.iloc[-1] for n, rows in parts(table[table["matrix"] >= SMALLEST], "n")}
     for n, row in last.items():
         axes.annotate(
-            f"n = {n}" if n == sizes[0] else f"{n}", (row["mu"], row["matrix"]), xytext=(4, 2),
-            textcoords="offset points", fontsize=8, color=shades[n],
-        )  # fmt: skip
+            f"n = {n}" if n == sizes[0] else f"{n}",
+            (row["mu"], row["matrix"]),
+            xytext=(4, 2),
+            textcoords="offset points",
+            fontsize=8,
+            color=shades[n],
+        )
     right = max(row["mu"] for row in last.values()) + 0.05
     axes.set(yscale="log", ylim=(SMALLEST, 3), xlim=(-0.02, right))
     axes.tick_params(axis="y", labelsize=9.5)  # exponents are smaller
@@ -85,10 +91,20 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
         level=table["band"].cat.codes.astype(float), block=table["language"].map(blocks)
     )
     on = heatmap(
-        table.sort_values("block", kind="stable"), row="language", column="model", value="level",
-        panel="block", rows=languages, across=order(table, "model"), own_rows=True, bar=None,
-        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, **BANDED,
-    )  # fmt: skip
+        table.sort_values("block", kind="stable"),
+        row="language",
+        column="model",
+        value="level",
+        panel="block",
+        rows=languages,
+        across=order(table, "model"),
+        own_rows=True,
+        bar=None,
+        cell=(0.2, 0.135),
+        edge=(0.2, 1.6),
+        columns=n_columns,
+        **BANDED,
+    )
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
         axes.tick_params(length=0, labelsize=style.TINY)
@@ -119,18 +135,33 @@ def differences(table: pd.DataFrame) -> Figure:
     long = pd.concat(drawn)
     styles = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
     on = lanes(
-        long, item="item", items=list(items), names=items.get, value="apart", series="kind",
-        looks=styles, low="", shift=0, spread=0.4, lane=0.03, alpha=0.75, width=5.6,
-    )  # fmt: skip
+        long,
+        item="item",
+        items=list(items),
+        names=items.get,
+        value="apart",
+        series="kind",
+        looks=styles,
+        low="",
+        shift=0,
+        spread=0.4,
+        lane=0.03,
+        alpha=0.75,
+        width=5.6,
+    )
     (axes,) = on.axes.values()
     axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
     for row in long[long["kind"] == "disagrees"].itertuples():
         axes.annotate(  # towards the middle, where there is room
-            row.what, (row.apart, list(items).index(row.item)),
-            xytext=(-8 if row.apart > 0 else 8, 0), textcoords="offset points",
+            row.what,
+            (row.apart, list(items).index(row.item)),
+            xytext=(-8 if row.apart > 0 else 8, 0),
+            textcoords="offset points",
             ha="right" if row.apart > 0 else "left",
-            va="center_baseline", fontsize=style.TINY, path_effects=style.HALO,
-        )  # fmt: skip
+            va="center_baseline",
+            fontsize=style.TINY,
+            path_effects=style.HALO,
+        )
     axes.set_xscale("symlog", linthresh=1)
     reach = max(2.0, 1.6 * table["apart"].abs().max())
     axes.set_xlim(-reach, reach)
@@ -146,10 +177,23 @@ def above_surface(table: pd.DataFrame) -> Figure:
     and of the model, in [0, 1]) and ``script`` (a colour and a marker each). Above the diagonal a
     model finds more translations than their spelling does.
     """
-    on = scatter(table, x="surface", y="mu", series="script", panel="panel", size=9, alpha=0.75,
-                 looks=looks(order(table, "script"), {}), columns=3, height=2.1)  # fmt: skip
+    on = scatter(
+        table,
+        x="surface",
+        y="mu",
+        series="script",
+        panel="panel",
+        size=9,
+        alpha=0.75,
+        looks=looks(order(table, "script"), {}),
+        columns=3,
+        height=2.1,
+    )
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **style.GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    return on.done("MEXA score of the best bag (share of hits)", "MEXA score of the model",
-                   handles=[line("equal", "--", "0.4")])  # fmt: skip
+    return on.done(
+        "MEXA score of the best bag (share of hits)",
+        "MEXA score of the model",
+        handles=[line("equal", "--", "0.4")],
+    )

@@ -30,10 +30,13 @@ def load_minimal_pairs(kind: str) -> ParallelCorpus:
     texts = {code: _read(row).set_index("id")["text"] for code, row in rows.items()}
     sentences = {code: tuple(text[edits["id"]]) for code, text in texts.items()}
     return ParallelCorpus(
-        f"minimal pairs, {kind}", sentences | {EDITED: tuple(edits["edited"])},
-        tuple(edits["language"] + ":" + edits["id"]), tuple(edits["id"].str[:-3]),
-        rows["en"]["licence"], "Parallel UD",
-    )  # fmt: skip
+        f"minimal pairs, {kind}",
+        sentences | {EDITED: tuple(edits["edited"])},
+        tuple(edits["language"] + ":" + edits["id"]),
+        tuple(edits["id"].str[:-3]),
+        rows["en"]["licence"],
+        "Parallel UD",
+    )
 
 
 def _read(row: dict[str, str]) -> pd.DataFrame:

@@ -18,9 +18,10 @@ from xlx.plots.style import styled
 
 #: What the parts of a task are called, in the order of the input's (Tables 1 to 3).
 PARTS = {
-    "NLI": ("premise", "hypothesis"), "PI": ("sentence 1", "sentence 2"),
+    "NLI": ("premise", "hypothesis"),
+    "PI": ("sentence 1", "sentence 2"),
     "QA": ("context", "question"),
-}  # fmt: skip
+}
 _SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
@@ -33,9 +34,14 @@ def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
 
 @styled
 def grid_maps(
-    table: pd.DataFrame, first: str = "premise", second: str = "hypothesis",
-    unit: str = "accuracy", *, columns: int | None = None, middle: float | None = None,
-) -> Figure:  # fmt: skip
+    table: pd.DataFrame,
+    first: str = "premise",
+    second: str = "hypothesis",
+    unit: str = "accuracy",
+    *,
+    columns: int | None = None,
+    middle: float | None = None,
+) -> Figure:
     """Scores of every pair of languages, one map per model (Figures 2 to 10).
 
     ``table`` has ``model``, ``first`` and ``second`` (languages of the parts, or "all": rows and
@@ -62,11 +68,22 @@ def grid_maps(
         scale = scale_about(table["value"], 100 * middle, 10)
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     on = heatmap(
-        table.assign(written=written), row="first", column="second", value="value", panel="model",
-        rows=rows, across=across_, framed="within", columns=columns, bar=label, edge=(0.7, 1.5),
-        written="written", cell=(min(0.36, room / columns), 0.24), norm=scale,
+        table.assign(written=written),
+        row="first",
+        column="second",
+        value="value",
+        panel="model",
+        rows=rows,
+        across=across_,
+        framed="within",
+        columns=columns,
+        bar=label,
+        edge=(0.7, 1.5),
+        written="written",
+        cell=(min(0.36, room / columns), 0.24),
+        norm=scale,
         cmap=style.HIGH if middle is None else style.ABOUT,
-    )  # fmt: skip
+    )
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
     for axes in on.axes.values():
@@ -121,11 +138,17 @@ def distances(table: pd.DataFrame) -> Figure:
     logarithmic: a few intervals are very wide.
     """
     on = lanes(
-        table.dropna(subset="distance"), item="language", items=_mean_last(table, "language"),
-        names=style.language_label, series="group", value="distance", panel="model", joined=True,
+        table.dropna(subset="distance"),
+        item="language",
+        items=_mean_last(table, "language"),
+        names=style.language_label,
+        series="group",
+        value="distance",
+        panel="model",
+        joined=True,
         looks={group: style.MEASURES[group] for group in _GROUPS},
         labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
-    )  # fmt: skip
+    )
     for axes in on.axes.values():
         axes.set_xscale("log")
         axes.set_xlim(left=max(1, axes.get_xlim()[0]))
@@ -146,28 +169,46 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
     panels stand side by side.
     """
     on = lanes(
-        table, item="row", value="score", series="condition", panel="pair", scale=100,
-        looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=2.3,
-        lane=0.14, joined=table["condition"].nunique() == 2,
+        table,
+        item="row",
+        value="score",
+        series="condition",
+        panel="pair",
+        scale=100,
+        looks=style.looks(panels.order(table, "condition"), {}),
+        columns=columns,
+        width=2.3,
+        lane=0.14,
+        joined=table["condition"].nunique() == 2,
         names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
-    )  # fmt: skip
+    )
     on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
     return on.done("accuracy (%)", handles=_chance(on, chance))
 
 
 def _settings(
-    table: pd.DataFrame, item: str, panel: panels.Column, xlabel: str,
+    table: pd.DataFrame,
+    item: str,
+    panel: panels.Column,
+    xlabel: str,
     chance: float | Mapping[str, float] | None = None,
-) -> Figure:  # fmt: skip
+) -> Figure:
     """Points within and across, and between them the drop."""
     on = lanes(
-        table[table["setting"] != "drop"], item=item, items=_mean_last(table, item),
-        names=style.language_label, value="score", series="setting", panel=panel, scale=100,
-        labels=style.NAMES, joined=True,
+        table[table["setting"] != "drop"],
+        item=item,
+        items=_mean_last(table, item),
+        names=style.language_label,
+        value="score",
+        series="setting",
+        panel=panel,
+        scale=100,
+        labels=style.NAMES,
+        joined=True,
         looks={setting: style.MEASURES[setting] for setting in _SETTINGS},
         lane=0.085 if isinstance(panel, tuple) else 0.1,
         columns=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
-    )  # fmt: skip
+    )
     return on.done(xlabel, handles=_chance(on, chance))
 
 

@@ -85,10 +85,18 @@ class TaskData:
 
 
 def task_data(
-    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
-    train_source: str | None = None, train_data: str | None = None, test_data: str | None = None,
-    split: str = "test", per_context: int | None = None,
-) -> TaskData:  # fmt: skip
+    task: str,
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_source: str | None = None,
+    train_data: str | None = None,
+    test_data: str | None = None,
+    split: str = "test",
+    per_context: int | None = None,
+) -> TaskData:
     """Data of a task: the shortest ``n_train`` of ``source`` to learn, ``n_test`` to ask.
 
     "NLI" and "PI" are pairs; "QA" are questions, ``per_context`` of a paragraph at most, to ask of
@@ -111,10 +119,17 @@ def task_data(
 
 
 def inference_data(
-    languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
-    train_source: str | None = None, train_data: str | None = None,
-    test_source: str | None = None, test_data: str | None = None, seed: int = 1,
-) -> tuple[TaskData, dict[str, Examples]]:  # fmt: skip
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_source: str | None = None,
+    train_data: str | None = None,
+    test_source: str | None = None,
+    test_data: str | None = None,
+    seed: int = 1,
+) -> tuple[TaskData, dict[str, Examples]]:
     """XNLI: all of ``source`` to learn, and ``n_test`` pairs, drawn by ``seed``, to ask in a grid.
 
     Also the whole test part by language, which is what is asked of each checkpoint. ``n_train`` are
@@ -137,9 +152,11 @@ def second_alone(data: TaskData) -> TaskData:
 
 
 def worked_pairs(
-    sets: Mapping[str, Examples], cells: Sequence[tuple[str, str]],
-    rows: Sequence[int] | None = None, parts: Sequence[str] = ("first", "second"),
-) -> pd.DataFrame:  # fmt: skip
+    sets: Mapping[str, Examples],
+    cells: Sequence[tuple[str, str]],
+    rows: Sequence[int] | None = None,
+    parts: Sequence[str] = ("first", "second"),
+) -> pd.DataFrame:
     """An example as it stands in some cells (language of each part): one row per cell, in full."""
     gold = next(iter(sets.values()))
     shown = [
@@ -237,17 +254,22 @@ def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
     first, second = own[:, None] & ~same, own[None, :] & ~same
     neither = ~(same | own[:, None] | own[None, :])
     groups = {
-        f"within {source}": same & own, "within the others": same & ~own,
-        f"premise in {source}": first, f"hypothesis in {source}": second, "neither": neither,
+        f"within {source}": same & own,
+        "within the others": same & ~own,
+        f"premise in {source}": first,
+        f"hypothesis in {source}": second,
+        "neither": neither,
         "across": ~same,
-    }  # fmt: skip
+    }
     return {name: mask for name, mask in groups.items() if mask.any()}
 
 
 def knowledge(
-    ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
-    cells: Mapping[str, np.ndarray], groups: np.ndarray,
-) -> pd.DataFrame:  # fmt: skip
+    ours: Mapping[str, np.ndarray],
+    alone: Mapping[str, np.ndarray],
+    cells: Mapping[str, np.ndarray],
+    groups: np.ndarray,
+) -> pd.DataFrame:
     """Each measure in each group of cells, and what is above hypotheses ``alone``.
 
     Of the latter ``told``, as by `claims.compared`.
@@ -265,9 +287,11 @@ def knowledge(
 
 
 def measured(
-    grids: Iterable[Grid], measure: Callable[..., pd.DataFrame], score: str = "accuracy",
+    grids: Iterable[Grid],
+    measure: Callable[..., pd.DataFrame],
+    score: str = "accuracy",
     **options: Any,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """A table of `xlx.measures.mixing` for each grid, one below the other, with its ``model``.
 
     ``measure`` is `mixing.cells`, `summary` or another that takes scores of each seed,
@@ -283,9 +307,13 @@ def measured(
 
 
 def changed_grids(
-    change: Callable[[Any], Any], said: str, models: Sequence[str], data: TaskData, recipe: Recipe,
+    change: Callable[[Any], Any],
+    said: str,
+    models: Sequence[str],
+    data: TaskData,
+    recipe: Recipe,
     seeds: Sequence[int],
-) -> list[Grid]:  # fmt: skip
+) -> list[Grid]:
     """Grids of models that are taught and asked after a change of all examples.
 
     Such as one part alone, or without a question; ``said`` is how tables name the models then.
@@ -319,9 +347,11 @@ def bag_of_subwords(
     """
     aligned(sets)
     about = {
-        "bag of": identity.fingerprint(name), "train": train.text_hash(), "seed": seed,
+        "bag of": identity.fingerprint(name),
+        "train": train.text_hash(),
+        "seed": seed,
         "sets": [[code, part.text_hash()] for code, part in sets.items()],
-    }  # fmt: skip
+    }
     fitted = work.result(PAIRED_SUBWORDS, about, name, train, sets, seed)
     said = fitted["classes"][fitted["logits"].argmax(axis=-1)].astype(np.int16)
     return replace(baseline_grid("bag of subwords", sets, said), logits=fitted["logits"])
@@ -348,10 +378,12 @@ def _regression_on_subwords(
         cv=model_selection.GroupKFold(min(FOLDS, len(np.unique(groups)))),
     ).fit(learnt[:, seen], train.labels, groups=groups)
     cells = [[crossed(first, second) for second in sets.values()] for first in sets.values()]
-    logits = np.array([
-        [fitted.predict_log_proba(_features(cell, bags, size)[:, seen]) for cell in row]
-        for row in cells
-    ])  # fmt: skip
+    logits = np.array(
+        [
+            [fitted.predict_log_proba(_features(cell, bags, size)[:, seen]) for cell in row]
+            for row in cells
+        ]
+    )
     return {"logits": logits.astype(np.float32), "classes": fitted.classes_}
 
 
@@ -386,11 +418,12 @@ def above_baselines(
 ) -> pd.DataFrame:
     """`mixing.paired_difference` of each model and each ``baseline``."""
     tables = [
-        paired_difference(one.each[score], simple.each[score], one.languages, one.groups)
-        .assign(model=one.model, baseline=simple.model)
+        paired_difference(one.each[score], simple.each[score], one.languages, one.groups).assign(
+            model=one.model, baseline=simple.model
+        )
         for one in grids
         for simple in baselines
-    ]  # fmt: skip
+    ]
     return pd.concat(tables)
 
 

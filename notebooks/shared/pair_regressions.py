@@ -54,9 +54,12 @@ def turned(scale: str, *columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def fitted(
-    groups: Groups, readings: Mapping[str, Reading], *, clusters: Sequence[str] = ENDS,
+    groups: Groups,
+    readings: Mapping[str, Reading],
+    *,
+    clusters: Sequence[str] = ENDS,
     errors: str = "clustered",
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Coefficients of each group by each reading, with one kind of errors.
 
     One row per group, ``variant`` (the reading) and ``term``: ``coefficient``, ``low``, ``high``,
@@ -119,10 +122,16 @@ def cross_classified(
     df = len(set(rows["source"]) | set(rows["target"])) - 1
     width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
     return pd.DataFrame(
-        {"term": list(terms), "coefficient": coefficient, "error": error,
-         "low": coefficient - width, "high": coefficient + width,
-         "p_value": 2 * stats.t.sf(np.abs(coefficient / error), df), "df": df}
-    )  # fmt: skip
+        {
+            "term": list(terms),
+            "coefficient": coefficient,
+            "error": error,
+            "low": coefficient - width,
+            "high": coefficient + width,
+            "p_value": 2 * stats.t.sf(np.abs(coefficient / error), df),
+            "df": df,
+        }
+    )
 
 
 def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
@@ -287,8 +296,9 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
     ``mean``, its 95 % interval ``low, high`` (Student) and ``p_value``.
     """
     signs = np.sign(deltas.round(12))
-    counts = {name: int((signs == x).sum()) for name, x in
-              (("closer", 1), ("equal", 0), ("further", -1))}  # fmt: skip
+    counts = {
+        name: int((signs == x).sum()) for name, x in (("closer", 1), ("equal", 0), ("further", -1))
+    }
     test = stats.ttest_1samp(deltas, 0) if signs.any() else None
     ends = test.confidence_interval() if test else (0.0, 0.0)
     around = {"mean": deltas.mean(), "low": ends[0], "high": ends[1]}
@@ -303,9 +313,13 @@ REGRESSED = {"above": "accuracy − commonest label", "f1": "F1 of entities", "a
 
 @styled
 def learning_scatter(
-    table: pd.DataFrame, lines: pd.DataFrame, statistics: Mapping[tuple[str, str], str],
-    measures: Mapping[str, str], xlabel: str = "LD of a language", label: str | None = "language",
-) -> Figure:  # fmt: skip
+    table: pd.DataFrame,
+    lines: pd.DataFrame,
+    statistics: Mapping[tuple[str, str], str],
+    measures: Mapping[str, str],
+    xlabel: str = "LD of a language",
+    label: str | None = "language",
+) -> Figure:
     """Accuracy against a score with a fitted line and its band (Figures 11 and 15).
 
     ``table`` has ``LD``, ``accuracy`` and ``label``, which names a point; the points furthest above
@@ -324,9 +338,18 @@ def learning_scatter(
     table["written"] = names.where(table.index.isin(named), "")
     options = {"panel": ("model", "task")}
     on = scatter(
-        table, x="LD", y="accuracy", looks={None: look(BLUE, "o")}, written="written", width=2.7,
-        size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col", **options,
-    )  # fmt: skip
+        table,
+        x="LD",
+        y="accuracy",
+        looks={None: look(BLUE, "o")},
+        written="written",
+        width=2.7,
+        size=9,
+        alpha=0.7 if label else 0.25,
+        sharex="row",
+        sharey="col",
+        **options,
+    )
     curves(lines, x="x", value="y", looks={None: look(VERMILION, "")}, on=on, **options)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
@@ -344,10 +367,18 @@ def coefficients(table: pd.DataFrame) -> Figure:
     """
     table = pd.concat([rows_of(table, term=name) for name in LD_AND_MD])
     on = lanes(
-        table, item="row", value="coefficient", series="model", panel="term", width=3.3,
-        looks=looks(order(table, "model"), MODELS), lane=0.12, sharex=False, linewidth=1.5,
+        table,
+        item="row",
+        value="coefficient",
+        series="model",
+        panel="term",
+        width=3.3,
+        looks=looks(order(table, "model"), MODELS),
+        lane=0.12,
+        sharex=False,
+        linewidth=1.5,
         labels={"printed": "the paper's (no interval)"},
-    )  # fmt: skip
+    )
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
     return on.done(

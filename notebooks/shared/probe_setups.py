@@ -10,9 +10,13 @@ TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
 
 
 def setups(
-    sources: Mapping[str, str | None], sizes: Sequence[Mapping[str, int]],
-    folders: Mapping[str, str], *, n_seeds: int, **options: object,
-) -> dict[str, ProbeSetup]:  # fmt: skip
+    sources: Mapping[str, str | None],
+    sizes: Sequence[Mapping[str, int]],
+    folders: Mapping[str, str],
+    *,
+    n_seeds: int,
+    **options: object,
+) -> dict[str, ProbeSetup]:
     """Task → `ProbeSetup`: ``sizes`` of training, validation and test; folders with full data.
 
     A task without a size takes all there is. ``sources``: task → source of its labels ("NLI":
@@ -32,9 +36,11 @@ def setups(
 
 
 def task_languages(
-    of_tasks: Mapping[str, ProbeSetup], chosen: Sequence[str] | None = None, table_2: str = "mono",
+    of_tasks: Mapping[str, ProbeSetup],
+    chosen: Sequence[str] | None = None,
+    table_2: str = "mono",
     sources: Mapping[str, str] | None = None,
-) -> dict[str, list[str]]:  # fmt: skip
+) -> dict[str, list[str]]:
     """Task → its `probed_languages`, those chosen, of one source: the setup's own if it has."""
     codes = {}
     for task, setup in of_tasks.items():

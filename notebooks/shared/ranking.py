@@ -103,9 +103,13 @@ def _within(values: np.ndarray, targets: Mapping[str, np.ndarray]) -> np.ndarray
 
 
 def rank_directions(
-    gold: pd.DataFrame, predictors: pd.DataFrame, *, noise: np.ndarray | None = None,
-    again: Mapping[str, np.ndarray] | None = None, against: str | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    gold: pd.DataFrame,
+    predictors: pd.DataFrame,
+    *,
+    noise: np.ndarray | None = None,
+    again: Mapping[str, np.ndarray] | None = None,
+    against: str | None = None,
+) -> pd.DataFrame:
     """How well each metric orders the target languages of each source (Tables 1 and 5).
 
     ``gold`` has ``source``, ``target``, ``score`` (`Gold.table`); ``predictors`` have ``metric``

@@ -80,15 +80,22 @@ def regression(
         with np.errstate(divide="ignore", invalid="ignore"):
             p_value = 2 * stats.t.sf(np.abs(coefficient / error), df)
         view = {
-            "term": ["intercept", *predictors][kept], "coefficient": coefficient, "errors": kind,
-            "error": error, "df": df, "low": coefficient - width,
-            "high": coefficient + width, "p_value": p_value,
-        }  # fmt: skip
+            "term": ["intercept", *predictors][kept],
+            "coefficient": coefficient,
+            "errors": kind,
+            "error": error,
+            "df": df,
+            "low": coefficient - width,
+            "high": coefficient + width,
+            "p_value": p_value,
+        }
         rows.append(pd.DataFrame(view))
     return Regression(
-        pd.concat(rows, ignore_index=True), float(fit.rsquared), float(fit.rsquared_adj),
+        pd.concat(rows, ignore_index=True),
+        float(fit.rsquared),
+        float(fit.rsquared_adj),
         int(fit.nobs),
-    )  # fmt: skip
+    )
 
 
 def least_squares(

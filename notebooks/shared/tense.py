@@ -23,8 +23,26 @@ TENSES, VALUES = ("present", "past"), ("Pres", "Past")
 #: What the labels are of, and what is tested on: sources of `trees.load_trees`.
 TREEBANK, PARALLEL = "ud", "pud"
 #: The languages that have Parallel UD and that members of the family have read, English first.
-TENSED = ("en", "ar", "cs", "de", "es", "fi", "fr", "hi", "is", "it", "ja", "ko", "pl", "pt", "ru",
-          "sv", "tr", "zh")  # fmt: skip
+TENSED = (
+    "en",
+    "ar",
+    "cs",
+    "de",
+    "es",
+    "fi",
+    "fr",
+    "hi",
+    "is",
+    "it",
+    "ja",
+    "ko",
+    "pl",
+    "pt",
+    "ru",
+    "sv",
+    "tr",
+    "zh",
+)
 #: With a participle other languages have these as a past; 's may be *has*.
 _HAVE = {"have", "has", "'ve", "’ve", "ve", "'s", "’s", "s"}
 

@@ -18,10 +18,16 @@ from xlx.plots.style import looks as looks_of
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
 ASKED = {
-    "SentLen": "length", "WC": "which word", "TreeDepth": "depth of the tree",
-    "BiShift": "two words swapped?", "SubjNum": "number of subject", "ObjNum": "number of object",
-    "CoordInv": "clauses swapped?", "SOMO": "a word replaced?", "Tense": "tense",
-}  # fmt: skip
+    "SentLen": "length",
+    "WC": "which word",
+    "TreeDepth": "depth of the tree",
+    "BiShift": "two words swapped?",
+    "SubjNum": "number of subject",
+    "ObjNum": "number of object",
+    "CoordInv": "clauses swapped?",
+    "SOMO": "a word replaced?",
+    "Tense": "tense",
+}
 #: Ratios further than this from 1 all have the deepest colour: one of 0.00 to 0.01 is no scale.
 _REACH = 0.5
 
@@ -34,10 +40,18 @@ def accuracies(table: pd.DataFrame) -> Figure:
     differ in how many classes they have, so only cells of a column can be compared.
     """
     on = heatmap(
-        table, row="encoder", column="task", value="accuracy", panel="corpus", columns=1,
-        written=lambda value: number(value) if pd.notna(value) else "", cell=(0.62, 0.21),
-        norm=Normalize(0, 1), bar="probing accuracy (bright: high)", edge=(1.7, 1.1),
-    )  # fmt: skip
+        table,
+        row="encoder",
+        column="task",
+        value="accuracy",
+        panel="corpus",
+        columns=1,
+        written=lambda value: number(value) if pd.notna(value) else "",
+        cell=(0.62, 0.21),
+        norm=Normalize(0, 1),
+        bar="probing accuracy (bright: high)",
+        edge=(1.7, 1.1),
+    )
     return on.titles(language_label).done()
 
 
@@ -52,10 +66,19 @@ def correlations(table: pd.DataFrame) -> Figure:
     written = (rho + "\n" + low + " to " + high).where(table["rho"].notna(), "")
     table = table.assign(written=written, apart=(table["low"] > 0) | (table["high"] < 0))
     on = heatmap(
-        table, row="language", column="task", value="rho", names=language_label, written="written",
-        framed="apart", cell=(0.86, 0.34), norm=Normalize(-1, 1), cmap=ABOUT,
-        bar="Spearman's ρ of probing and\ninference, over encoders", edge=(1.3, 1.2),
-    )  # fmt: skip
+        table,
+        row="language",
+        column="task",
+        value="rho",
+        names=language_label,
+        written="written",
+        framed="apart",
+        cell=(0.86, 0.34),
+        norm=Normalize(-1, 1),
+        cmap=ABOUT,
+        bar="Spearman's ρ of probing and\ninference, over encoders",
+        edge=(1.3, 1.2),
+    )
     told = f"{table['apart'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
     return on.done(handles=[framed_handle(f"interval without 0: {told}")])
 
@@ -75,11 +98,22 @@ def relative(table: pd.DataFrame) -> Figure:
     table = table.assign(written=written, ratio=ratio.where(table["sign"] != 0, ratio * 0 + 1))
     n = table["task"].nunique()
     on = heatmap(
-        table, row="language", column="task", value="ratio", panel="encoder", columns=2,
-        names=lambda code: code, written="written", cell=(3.8 / n, 0.17), cmap=ABOUT, turned=35,
-        norm=Normalize(1 - _REACH, 1 + _REACH), extend="both", edge=(0.9, 1.4),
+        table,
+        row="language",
+        column="task",
+        value="ratio",
+        panel="encoder",
+        columns=2,
+        names=lambda code: code,
+        written="written",
+        cell=(3.8 / n, 0.17),
+        cmap=ABOUT,
+        turned=35,
+        norm=Normalize(1 - _REACH, 1 + _REACH),
+        extend="both",
+        edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
-    )  # fmt: skip
+    )
     return on.done()
 
 
@@ -95,17 +129,32 @@ def selectivity(table: pd.DataFrame) -> Figure:
     looks = looks_of(languages, {})
     shared = {"item": "encoder", "series": "language", "panel": "task", "scale": 100}
     on = lanes(
-        table, value="accuracy", looks=looks, columns=3, width=2.4, lane=0.1,
-        labels={code: language_label(code) for code in languages}, low="low", **shared,
-    )  # fmt: skip
+        table,
+        value="accuracy",
+        looks=looks,
+        columns=3,
+        width=2.4,
+        lane=0.1,
+        labels={code: language_label(code) for code in languages},
+        low="low",
+        **shared,
+    )
     hollow = {key: own | {"marker": "<", "markerfacecolor": "white"} for key, own in looks.items()}
     majority = dict.fromkeys(looks, _MAJORITY)
     for column, marks, size in (("control", hollow, 3.5), ("majority", majority, 6)):
         lanes(
-            table, value=column, on=on, low="", looks=marks, labels=dict.fromkeys(looks, "_"),
-            markersize=size, **shared,
-        )  # fmt: skip
+            table,
+            value=column,
+            on=on,
+            low="",
+            looks=marks,
+            labels=dict.fromkeys(looks, "_"),
+            markersize=size,
+            **shared,
+        )
     on.titles(lambda task: f"{task}: {ASKED[task]}" if task in ASKED else task)
-    handles = [handle("control task", look("0.35", "<", hollow=True)),
-               handle("majority class", _MAJORITY, markersize=7)]  # fmt: skip
+    handles = [
+        handle("control task", look("0.35", "<", hollow=True)),
+        handle("majority class", _MAJORITY, markersize=7),
+    ]
     return on.done("accuracy (%)", handles=handles)

@@ -31,10 +31,13 @@ functional, networks = deferred("torch.nn.functional"), deferred("xprobe.network
 
 #: As the paper's figures and tables call them.
 ENCODER_NAMES = {
-    "rnn-max": "RNN (maxpool)", "rnn-last": "RNN (last)", "cnn-max": "CNN (maxpool)",
-    "cnn-mean": "CNN (avg. pool)", "attention-max": "Attention (maxpool)",
+    "rnn-max": "RNN (maxpool)",
+    "rnn-last": "RNN (last)",
+    "cnn-max": "CNN (maxpool)",
+    "cnn-mean": "CNN (avg. pool)",
+    "attention-max": "Attention (maxpool)",
     "attention-last": "Attention (last)",
-}  # fmt: skip
+}
 ENCODERS = tuple(ENCODER_NAMES)
 #: Sentences of like length that are encoded at once, in training and after.
 PIECE, BATCH = 16, 64
@@ -206,8 +209,14 @@ def pair_features(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 #: Options of `train_nli` and of `align`, and what they are where nothing else is said.
 TRAINING = {"seed": 1, "epochs": 20, "batch_size": 10, "learning_rate": 1e-3, "patience": 2}
-MAPPING = {"lam": 0.25, "seed": 1, "max_epochs": 20, "patience": 2, "batch_size": 10,
-           "learning_rate": 1e-3}  # fmt: skip
+MAPPING = {
+    "lam": 0.25,
+    "seed": 1,
+    "max_epochs": 20,
+    "patience": 2,
+    "batch_size": 10,
+    "learning_rate": 1e-3,
+}
 
 
 def train_nli(
@@ -238,9 +247,13 @@ def train_nli(
         return {"loss": functional.cross_entropy(head(pair_features(u, v)), classes[rows])}
 
     arrays = _train(
-        f"{name}, inference", nn.ModuleDict({"state": net, "classifier": head}), numbers, losses,
-        (net, head, validation), **options,
-    )  # fmt: skip
+        f"{name}, inference",
+        nn.ModuleDict({"state": net, "classifier": head}),
+        numbers,
+        losses,
+        (net, head, validation),
+        **options,
+    )
     return InferenceEncoder(name, sizes, arrays)
 
 
@@ -272,9 +285,12 @@ def alignment_loss(
 
 
 def align(
-    english: InferenceEncoder, source: Sentences, target: Sentences, validation: LabelledPairs,
+    english: InferenceEncoder,
+    source: Sentences,
+    target: Sentences,
+    validation: LabelledPairs,
     **options: Any,
-) -> InferenceEncoder:  # fmt: skip
+) -> InferenceEncoder:
     """Map an English encoder, held fixed, to another language by translations.
 
     A target encoder of the same kind, from random weights, learns with `alignment_loss` (0 ≤ λ <
@@ -301,9 +317,14 @@ def align(
         return {"loss": loss, "cosine": functional.cosine_similarity(x_b, y.detach()).mean()}
 
     arrays = _train(
-        f"{english.name}, mapping", nn.ModuleDict({"state": net}), np.arange(len(target)), losses,
-        (net, english.head().to(where), validation), epochs=epochs, **options,
-    )  # fmt: skip
+        f"{english.name}, mapping",
+        nn.ModuleDict({"state": net}),
+        np.arange(len(target)),
+        losses,
+        (net, english.head().to(where), validation),
+        epochs=epochs,
+        **options,
+    )
     kept = {f"classifier.{key}": x for key, x in english.part("classifier").items()}
     return replace(english, arrays=arrays | kept)
 
@@ -318,10 +339,18 @@ def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
 
 @one_thread()
 def _train(
-    what: str, module: nn.Module, groups: np.ndarray, losses: Callable[..., dict],
-    judge: tuple[nn.Module, nn.Linear, LabelledPairs], *, seed: int, epochs: int, batch_size: int,
-    learning_rate: float, patience: int,
-) -> dict[str, np.ndarray]:  # fmt: skip
+    what: str,
+    module: nn.Module,
+    groups: np.ndarray,
+    losses: Callable[..., dict],
+    judge: tuple[nn.Module, nn.Linear, LabelledPairs],
+    *,
+    seed: int,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    patience: int,
+) -> dict[str, np.ndarray]:
     """Weights of the best epoch by the pairs of ``judge``, and "history." of all; rows of one of
     the ``groups`` ``(n,)`` go into one batch. ``losses``: rows and a generator → figures, "loss"
     among them."""
@@ -386,10 +415,11 @@ class Inference:
     def loaded(self) -> LabelledPairs:
         """Premises, hypotheses and classes."""
         premises, hypotheses = (
-            Sentences.of([tokenize(x, y.language) for y in self.parts for x in getattr(y, side)],
-                         self.lookup)
+            Sentences.of(
+                [tokenize(x, y.language) for y in self.parts for x in getattr(y, side)], self.lookup
+            )
             for side in ("first", "second")
-        )  # fmt: skip
+        )
         if self.exchanged is not None:
             ring = _ring(len(self), np.random.default_rng(self.exchanged))
             premises = replace(premises, ids=tuple(premises.ids[row] for row in ring))
@@ -441,9 +471,13 @@ def inferred(
 
 
 def mapped(
-    nli: Recipe, parallel: ParallelText, source: Lookup, target: Lookup | None,
-    validation: Inference, **options: Any,
-) -> Recipe:  # fmt: skip
+    nli: Recipe,
+    parallel: ParallelText,
+    source: Lookup,
+    target: Lookup | None,
+    validation: Inference,
+    **options: Any,
+) -> Recipe:
     """What `align` makes of ``nli`` by translations, English first; without ``target`` English
     is mapped to itself."""
     about = {"nli": nli.ask, "translations": parallel.about, "source": source.ask}
@@ -508,6 +542,11 @@ def _answers_apart(stored: Value, computed: Value) -> float:
 
 # Word vectors and the English encoder take a while.
 ANSWERS = work.Kind(
-    "xprobe-answers", _answered, version=1, tolerance=0.1, difference=_answers_apart,
-    side_by_side=True, shared_seconds=120.0,
-)  # fmt: skip
+    "xprobe-answers",
+    _answered,
+    version=1,
+    tolerance=0.1,
+    difference=_answers_apart,
+    side_by_side=True,
+    shared_seconds=120.0,
+)

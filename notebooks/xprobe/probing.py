@@ -30,9 +30,12 @@ HIDDEN, ACTIVATION = 150, "sigmoid"
 #: Fields of `probes.Fitting` as the paper has them (section 5.3, Table 2): Adam with a fixed step,
 #: neither decay nor standardising. It does not say when training ends: as here, by validation.
 PAPERS_PROBE = {
-    "learning_rate": 1e-3, "batch_size": 10, "anneal": 1.0, "weight_decay": 0.0,
+    "learning_rate": 1e-3,
+    "batch_size": 10,
+    "anneal": 1.0,
+    "weight_decay": 0.0,
     "standardise": False,
-}  # fmt: skip
+}
 
 #: Sentences whose trees stay in memory between counting what is usable and drawing from it.
 _IN_MEMORY = 100_000
@@ -63,10 +66,16 @@ class Subject:
 
 def alike(
     trees: Mapping[str, Sequence[Trees]],
-    names: Sequence[str] = sentence_tasks.PROBING_TASKS, *, most: int = sum(SIZES), least: int = 0,
-    proportions: tuple[int, int, int] = SIZES, n_test: int = 0, max_draws: int = 1, seed: int = 0,
+    names: Sequence[str] = sentence_tasks.PROBING_TASKS,
+    *,
+    most: int = sum(SIZES),
+    least: int = 0,
+    proportions: tuple[int, int, int] = SIZES,
+    n_test: int = 0,
+    max_draws: int = 1,
+    seed: int = 0,
     rules: Rules | None = None,
-) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:  # fmt: skip
+) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:
     """Tasks of one size in all languages, so that accuracies compare languages and not sizes.
 
     The size of a task (all parts together, in the ``proportions`` of train, validation and test) is
@@ -125,9 +134,14 @@ def _candidates(
 
 
 def probe(
-    subjects: Sequence[Subject], tasks: Mapping[str, Sequence[ProbingTask]], *,
-    seeds: Sequence[int] = (0, 1, 2), order: int = 0, control: bool = True, **options: Any,
-) -> pd.DataFrame:  # fmt: skip
+    subjects: Sequence[Subject],
+    tasks: Mapping[str, Sequence[ProbingTask]],
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    order: int = 0,
+    control: bool = True,
+    **options: Any,
+) -> pd.DataFrame:
     """Accuracy of every encoder on every task of its language; none is trained for what is known.
 
     ``tasks`` has, by language (as the subjects name it), its tasks, maybe in several draws.
@@ -187,9 +201,12 @@ def _in_words(lookup: Lookup, tasks: tuple[ProbingTask, ...]) -> Sentences:
 
 
 def _probed(
-    net: tuple | None, sentences: Sentences, tasks: Sequence[ProbingTask], control: bool,
+    net: tuple | None,
+    sentences: Sentences,
+    tasks: Sequence[ProbingTask],
+    control: bool,
     options: Mapping[str, Any],
-) -> list[pd.DataFrame]:  # fmt: skip
+) -> list[pd.DataFrame]:
     """A table, one row per seed, per task of an encoder; those of as many classes at once."""
     place = {tokens: row for row, tokens in enumerate(_distinct(tasks))}
     vectors = encoders.encode(*net, sentences) if net else encoders.mean_vectors(sentences)
@@ -213,8 +230,9 @@ def _probed(
                 table["control_accuracy"] = dealt["accuracy"]
                 table["selectivity"] = table["accuracy"] - dealt["accuracy"]
         by_task = table.assign(classes=n_classes).groupby("group")
-        tables |= {alike[row]: own.drop(columns="group").reset_index(drop=True)
-                   for row, own in by_task}  # fmt: skip
+        tables |= {
+            alike[row]: own.drop(columns="group").reset_index(drop=True) for row, own in by_task
+        }
     return [tables[i] for i in range(len(tasks))]
 
 
@@ -233,9 +251,14 @@ def _cells_apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
 
 
 CELLS = work.Kind(
-    "xprobe-cells", _probed, version=1, tolerance=4.0, difference=_cells_apart, side_by_side=True,
+    "xprobe-cells",
+    _probed,
+    version=1,
+    tolerance=4.0,
+    difference=_cells_apart,
+    side_by_side=True,
     shared_seconds=120.0,  # word vectors, the encoder and its mapping
-)  # fmt: skip
+)
 
 
 def common_tasks(

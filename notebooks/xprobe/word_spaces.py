@@ -164,9 +164,13 @@ class ParallelText:
         else:
             source = text_about([self.source]) | {"source": self.source}
         return {
-            "languages": languages, "sources": [source], "limit": self.most,
-            "longest": self.longest, "most": self.most, "version": LINES_VERSION,
-        }  # fmt: skip
+            "languages": languages,
+            "sources": [source],
+            "limit": self.most,
+            "longest": self.longest,
+            "most": self.most,
+            "version": LINES_VERSION,
+        }
 
     @cached_property
     def lines(self) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
@@ -197,8 +201,10 @@ class ParallelText:
         pairs: list[tuple[str, str]] = []
         for file, other in self._files:
             # a carriage return may stand within a line
-            with (file.open(encoding="utf-8", newline="\n") as x,
-                  other.open(encoding="utf-8", newline="\n") as y):  # fmt: skip
+            with (
+                file.open(encoding="utf-8", newline="\n") as x,
+                other.open(encoding="utf-8", newline="\n") as y,
+            ):
                 try:
                     pairs += itertools.islice(zip(x, y, strict=True), self.most)
                 except ValueError as error:
@@ -252,8 +258,13 @@ def lookup(vectors: models.KeyedVectors, words: Sequence[str]) -> np.ndarray:
 
 #: How vectors are counted, where nothing else is said.
 COUNTS: dict[str, Any] = {
-    "dim": 100, "window": 10, "min_count": 2, "ngrams": (3, 5), "buckets": 50_000, "seed": 0,
-}  # fmt: skip
+    "dim": 100,
+    "window": 10,
+    "min_count": 2,
+    "ngrams": (3, 5),
+    "buckets": 50_000,
+    "seed": 0,
+}
 
 
 def factorised(lines: Iterable[str], language: str, options: Mapping[str, Any]) -> Value:
@@ -283,9 +294,11 @@ def factorised(lines: Iterable[str], language: str, options: Mapping[str, Any]) 
     u, s, _ = sparse_linalg.svds(information, k=dim, rng=np.random.default_rng(options["seed"]))
     vectors = preprocessing.normalize(u * np.sqrt(np.maximum(s, 0))).astype(np.float32)
     return {
-        "words": np.array(words, dtype=object), "vectors": vectors, "lengths": np.array(lengths),
+        "words": np.array(words, dtype=object),
+        "vectors": vectors,
+        "lengths": np.array(lengths),
         "ngrams": _fitted_ngrams(words, vectors, lengths, options["buckets"]),
-    }  # fmt: skip
+    }
 
 
 def counted(value: Value) -> fasttext.FastTextKeyedVectors:

@@ -122,11 +122,15 @@ def run() -> list[Row]:
     return [
         Row("ABX: exact LD + MD + retrieval, 630 pairs, n = 960, d = 768", exact, "s"),
         Row("ABX: exact over one plain product of the embeddings", exact / plain, "times", "< 0.7"),
-        Row("ABX: with each of 160 documents left out, over without", without_documents / exact,
-            "times", "< 1.2"),
+        Row(
+            "ABX: with each of 160 documents left out, over without",
+            without_documents / exact,
+            "times",
+            "< 1.2",
+        ),
         Row("ABX: one pair, n = 8,000, d = 384", of_pair, "s", "< 3 on two free cores"),
         Row("ABX: the pair's peak memory beyond the embeddings", of_pair_peak / 1e9, "GB", "< 0.5"),
         Row("ABX: with MD under a mask, over without", masked / exact, "times", "< 1.3"),
         Row("ABX: peak memory beyond the embeddings", peak / 1e9, "GB", "< 1"),
         *beside_fastabx(),
-    ]  # fmt: skip
+    ]

@@ -22,9 +22,13 @@ def obvious_loop(encoder: Encoder, sentences: list[str]) -> np.ndarray:
     kept = []
     for start in range(0, len(sentences), 32):
         batch = encoder.tokenizer(
-            sentences[start : start + 32], padding=True, truncation=True,
-            max_length=encoder.max_length, return_tensors="pt", return_special_tokens_mask=True,
-        )  # fmt: skip
+            sentences[start : start + 32],
+            padding=True,
+            truncation=True,
+            max_length=encoder.max_length,
+            return_tensors="pt",
+            return_special_tokens_mask=True,
+        )
         counted = (batch["attention_mask"] * (1 - batch["special_tokens_mask"])).unsqueeze(-1)
         inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
         output = encoder.model(**inputs, output_hidden_states=True)

@@ -36,9 +36,13 @@ def cell_by_cell(model: Any, tokenizer: Any, sets: Mapping[str, Any]) -> np.ndar
         for start in range(0, len(first), BATCH):
             batch = slice(start, start + BATCH)
             rows = tokenizer(
-                list(first.first[batch]), list(second.second[batch]),
-                padding=True, truncation=True, max_length=PAIRS.max_length, return_tensors="pt",
-            )  # fmt: skip
+                list(first.first[batch]),
+                list(second.second[batch]),
+                padding=True,
+                truncation=True,
+                max_length=PAIRS.max_length,
+                return_tensors="pt",
+            )
             classes.append(model(**rows).logits.argmax(dim=-1))
     return torch.cat(classes).numpy()
 

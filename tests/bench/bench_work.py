@@ -44,9 +44,13 @@ if __name__ == "__main__":
 def cluster(n_workers: int) -> Iterator[tuple[str, int]]:
     """Address and process of a scheduler with so many workers, each of which has loaded torch."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _CLUSTER, str(n_workers)], cwd=ROOT, text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-c", _CLUSTER, str(n_workers)],
+        cwd=ROOT,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert process.stdin is not None
     address = process.stdout.readline().strip()

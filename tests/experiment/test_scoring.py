@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.abx.conftest import corpus, grouped  # noqa: F401
-from tests.experiment import csls
+from tests.experiment.conftest import corpus, grouped  # noqa: F401
+from tests.measures import csls
 from xlx import measures
 from xlx.experiment import scoring
 from xlx.experiment.averages import average

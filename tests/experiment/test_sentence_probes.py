@@ -26,9 +26,18 @@ def trees(language: str, source: str, n: int, names: str = "") -> Trees:
         words = (("was", "is")[i % 2], ("pear", "plum")[i // 2 % 2], f"{names}{language}{i}x", "z")
         features = ({"Tense": ("Past", "Pres")[i % 2]}, {}, {}, {})
         made.append(
-            Tree(str(i), language, words, (0, 1, 1, 1), ("root", "dep", "dep", "dep"),
-                 ("VERB", "X", "X", "X"), features, words, (0, 1, 2, 3))
-        )  # fmt: skip
+            Tree(
+                str(i),
+                language,
+                words,
+                (0, 1, 1, 1),
+                ("root", "dep", "dep", "dep"),
+                ("VERB", "X", "X", "X"),
+                features,
+                words,
+                (0, 1, 2, 3),
+            )
+        )
     return Trees(language, source, tuple(made))
 
 
@@ -171,9 +180,11 @@ def test_what_cannot_be_probed_is_told(tasks, subjects, made, message: str) -> N
 
 def test_values_are_apart_by_accuracy_and_bits() -> None:
     value = {
-        "right": np.full((1, 2, 2), 5), "n_test": np.array([10]),
-        "control_accuracy": np.full((2, 2), 0.5), "bits": np.full((2, 2), 30.0),
-    }  # fmt: skip
+        "right": np.full((1, 2, 2), 5),
+        "n_test": np.array([10]),
+        "control_accuracy": np.full((2, 2), 0.5),
+        "bits": np.full((2, 2), 30.0),
+    }
     for change, expected in (
         ({}, 0),
         ({"right": np.full((1, 2, 2), 6)}, 0.1),

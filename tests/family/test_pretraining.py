@@ -58,9 +58,14 @@ def last(folder: Path) -> dict[str, torch.Tensor]:
 def test_what_a_run_leaves(runs: dict[str, Path], member: str) -> None:
     recipe, out = toy.recipe(member), runs[member] / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "README.md", "checkpoints.csv", "held_out.csv", "losses.csv", "recipe.json", "run.json",
+        "README.md",
+        "checkpoints.csv",
+        "held_out.csv",
+        "losses.csv",
+        "recipe.json",
+        "run.json",
         *(f"step-{step:06d}" for step in (0, 3, 6, 12)),
-    ]  # fmt: skip
+    ]
     assert [checkpoint.step for checkpoint in identity.checkpoints(str(out))] == [0, 3, 6, 12]
     assert identity.checkpoints(str(out), recorded=True) == identity.checkpoints(str(out))
     table = pd.read_csv(out / "checkpoints.csv", index_col="step")["fingerprint"]
@@ -293,9 +298,13 @@ def test_a_full_disk_is_said_plainly(
 
 
 def test_the_command_trains_and_knows_when_it_is_done(
-    command: list[str], runs: dict[str, Path], recipe: MemberRecipe, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    command: list[str],
+    runs: dict[str, Path],
+    recipe: MemberRecipe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pretraining.main(command)
     out = tmp_path / "out" / recipe.name
     assert toy.same(last(out), last(runs[recipe.name] / "out"))

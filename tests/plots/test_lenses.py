@@ -85,8 +85,10 @@ DRAWN = {
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
-        made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
-        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), {"NER": "f1"},
+        made("accuracy", "LD", language=CODES, **TASKS),
+        fitted(**TASKS),
+        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
+        {"NER": "f1"},
     ),
     "coefficients": lambda: pair_regressions.coefficients(
         made("coefficient", term=("LD", "MD"), row=("POS", "NER"), model=("printed", *MODELS))
@@ -99,7 +101,8 @@ DRAWN = {
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),
     "estimates": lambda: mexa_2_estimation.estimates(
         made("score", "expected", panel=MODELS, language=CODES).assign(task="topics"),
-        fitted(panel=MODELS, kind=("fitted", "ideal", "chance")), xlabel="expected",
+        fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
+        xlabel="expected",
     ),
     "grid_maps": lambda: mixing_figures.grid_maps(
         made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
@@ -112,7 +115,7 @@ DRAWN = {
         made(pair=("en-de", "zh-sw"), row=("l1-l2", "*-*"), condition=("pair", "en-en"))
     ),
     "selectivity": lambda: figures.selectivity(answered().assign(low=0.3, high=0.8)),
-}  # fmt: skip
+}
 
 
 def smallest(figure: Figure) -> float:

@@ -74,9 +74,18 @@ def test_heatmap_colours_writes_frames_and_hatches() -> None:
     table["value"] = table["value"].where(table["row"] != "fr")
     table["same"], table["best"] = table["row"] == table["column"], table["column"] == "zh"
     on = primitives.heatmap(
-        table, row="row", column="column", value="value", panel="panel", rows=CODES, across=CODES,
-        written=panels.number, framed="best", hatched="same", bar="score",
-    )  # fmt: skip
+        table,
+        row="row",
+        column="column",
+        value="value",
+        panel="panel",
+        rows=CODES,
+        across=CODES,
+        written=panels.number,
+        framed="best",
+        hatched="same",
+        bar="score",
+    )
     bars = [axes for axes in on.figure.axes if axes.get_label() == "<colorbar>"]
     assert [axes.get_xlabel() for axes in bars] == ["score"]  # one for all
     for model, axes in on.axes.items():

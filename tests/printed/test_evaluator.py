@@ -47,16 +47,23 @@ def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
     numbers = paper.audit.numbers.set_index("what")
     assert numbers["table"].tolist() == ["Table 1"] * 2 + ["Table 1 beside the text"]
     assert numbers["agrees"].to_dict() == {
-        "average of large": False, "average of small": True, "steps": True,
-    }  # fmt: skip
+        "average of large": False,
+        "average of small": True,
+        "steps": True,
+    }
     assert numbers.loc["average of large", ["printed", "recomputed"]].tolist() == [86, 87]
     claims = paper.claims.reset_index()
     assert claims["verdict"].tolist() == [
-        "holds in part", "does not hold", "holds", "cannot be told"
-    ]  # fmt: skip
+        "holds in part",
+        "does not hold",
+        "holds",
+        "cannot be told",
+    ]
     assert claims.loc[0, ["claim", "formula", "found"]].tolist() == [
-        "both lose 20%", "|d - 20| ≤ 1", "large 6.0, small 19.0",
-    ]  # fmt: skip
+        "both lose 20%",
+        "|d - 20| ≤ 1",
+        "large 6.0, small 19.0",
+    ]
     assert claims.loc[2, "claim"] == "large is best at 6 points"
     assert claims.loc[3, "found"] == "not measured by the authors'"
     assert paper.lost["small"] == paper["lost"]["small"] == 19

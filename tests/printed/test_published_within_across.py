@@ -41,8 +41,12 @@ def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     for code in script.LANGUAGES:
-        rows = [("a", "b", "1"), ("NS" if code == "ja" else "c", "d", "1"), ("e", "f", "0"),
-                ("" if code == "de" else "g", "h", "0" if code == "de" else "1")]  # fmt: skip
+        rows = [
+            ("a", "b", "1"),
+            ("NS" if code == "ja" else "c", "d", "1"),
+            ("e", "f", "0"),
+            ("" if code == "de" else "g", "h", "0" if code == "de" else "1"),
+        ]
         text = "".join("\t".join(row) + "\n" for row in rows)
         (tmp_path / f"test-{code}.tsv").write_text(text, encoding="utf-8")
     found = script.of_test(script.read(tmp_path, "test")).set_index("subset")
@@ -75,9 +79,11 @@ def test_sums_of_languages_are_explained_by_them_and_swapping_by_the_odd_part() 
 def test_cells_as_high_as_within_of_a_language_by_a_loop(p: PrintedScores) -> None:
     for (task, model), cells in p.grids.items():
         high = [
-            (a, b) for a in cells for b in cells
+            (a, b)
+            for a in cells
+            for b in cells
             if a != b and cells.loc[a, b] >= min(cells.loc[a, a], cells.loc[b, b])
-        ]  # fmt: skip
+        ]
         row = p.not_below_both.loc[(task, model)]
         assert row["not below both"] == len(high)
         assert row["of them en second"] == sum(b == "en" for _, b in high)

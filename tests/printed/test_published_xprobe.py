@@ -46,9 +46,17 @@ def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
     va.write_text("c\tI\nd\tO\n", encoding="utf-8")
     found = script.count(script.read(te), script.read(va))
     assert found == {
-        "test": 4, "validation": 2, "identical": 0, "classes": 2, "majority": 3,
-        "test_distinct": 2, "test_both": 1, "test_best": 3, "distinct": 3, "both": 2,
-    }  # fmt: skip
+        "test": 4,
+        "validation": 2,
+        "identical": 0,
+        "classes": 2,
+        "majority": 3,
+        "test_distinct": 2,
+        "test_both": 1,
+        "test_best": 3,
+        "distinct": 3,
+        "both": 2,
+    }
     te.write_text("O a b\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"te\.txt, line 1: not sentence<TAB>label"):
         script.read(te)

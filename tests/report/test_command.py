@@ -170,14 +170,17 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
 def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> None:
     own = ["mini-infoxlm", *SMALL]
     for given, says in (
-        (["no-such/model", *SMALL], "no-such/model"), ([*own, "--dtype", "int8"], "int8"),
+        (["no-such/model", *SMALL], "no-such/model"),
+        ([*own, "--dtype", "int8"], "int8"),
         ([*own, "--languages", "de"], "alone, and a report compares languages"),
-        ([*own, "--languages", "de,tlh"], "tlh"), ([*own, "--text", "no/folder"], "no/folder"),
-        ([*own, "--pivot", "ja"], "ja"), ([*own, "--sentences", "0"], "--sentences is 0"),
+        ([*own, "--languages", "de,tlh"], "tlh"),
+        ([*own, "--text", "no/folder"], "no/folder"),
+        ([*own, "--pivot", "ja"], "ja"),
+        ([*own, "--sentences", "0"], "--sentences is 0"),
         ([*own, "--sentences", "3"], "take more sentences"),
         ([*own, "--tasks", "no-such.csv"], "no-such.csv"),
         (["mini-infoxlm", LAST_STEP, *SMALL], "are the same model: name it once"),
-    ):  # fmt: skip
+    ):
         assert says in refused("report", *given)
 
 

@@ -40,11 +40,23 @@ def scores_csv(folder: Path, english: str = "0.5") -> Path:
 
 
 def test_rows_are_the_scores_of_the_paper(
-    tmp_path: Path, model: Path, text: Path, capsys: pytest.CaptureFixture,
+    tmp_path: Path,
+    model: Path,
+    text: Path,
+    capsys: pytest.CaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    given = ["mexa", str(model), "--text", str(text), "--out", str(tmp_path / "out"),
-             "--special-tokens", "--tasks", str(scores_csv(tmp_path))]  # fmt: skip
+) -> None:
+    given = [
+        "mexa",
+        str(model),
+        "--text",
+        str(text),
+        "--out",
+        str(tmp_path / "out"),
+        "--special-tokens",
+        "--tasks",
+        str(scores_csv(tmp_path)),
+    ]
     assert command.main([*given, "--estimate"]) == 0
     assert "computing 2 languages, raw and centred: about" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
@@ -52,12 +64,16 @@ def test_rows_are_the_scores_of_the_paper(
     table = pd.read_csv(tmp_path / "out" / "mexa.csv").set_index("language")
     assert list(table.index) == ["de", "sw"]
     assert list(table.loc["sw", ["name", "family", "script"]]) == [
-        "Swahili", "Atlantic-Congo", "Latn",
-    ]  # fmt: skip
+        "Swahili",
+        "Atlantic-Congo",
+        "Latn",
+    ]
     corpus, encoder = parallel.load(str(text)), loading.load(model)
     for pooling in ("weighted_mean", "last"):
-        own = {x: states.embed(encoder, y, pooling=pooling, special_tokens=True).states
-               for x, y in corpus.sentences.items()}  # fmt: skip
+        own = {
+            x: states.embed(encoder, y, pooling=pooling, special_tokens=True).states
+            for x, y in corpus.sentences.items()
+        }
         mu = mexa.scores(own).mu
         np.testing.assert_allclose(table[pooling], mu.max(axis=0), atol=1e-4)
         np.testing.assert_array_equal(table[f"{pooling} layer"], mu.argmax(axis=0))
@@ -102,17 +118,25 @@ def test_every_language_of_flores_has_a_name_a_family_and_a_script() -> None:
 
 
 def test_what_cannot_be_is_said_in_a_sentence(
-    model: Path, text: Path, tmp_path: Path, refused: Callable[..., str],
+    model: Path,
+    text: Path,
+    tmp_path: Path,
+    refused: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     scores_csv(tmp_path, english="")
     monkeypatch.chdir(tmp_path)
     for option, value, says in (
-        ("--text", "no/folder", "no/folder"), ("--pivot", "ja", "ja"),
-        ("--languages", "de", "alone, and"), ("--pooling", "cls", "pooling 'cls'"),
-        ("--dtype", "int8", "dtype"), ("--pooling", "first", "invalid choice: 'first'"),
+        ("--text", "no/folder", "no/folder"),
+        ("--pivot", "ja", "ja"),
+        ("--languages", "de", "alone, and"),
+        ("--pooling", "cls", "pooling 'cls'"),
+        ("--dtype", "int8", "dtype"),
+        ("--pooling", "first", "invalid choice: 'first'"),
         ("--poolin", "last", "no option --poolin: do you mean --pooling?"),
-        ("--tasks", "no-such.csv", "no-such.csv"), ("--tasks", "scores.csv", "no score in en"),
-        ("--token-budget", "0", "token_budget is 0"), ("--sentences", "0", "--sentences is 0"),
-    ):  # fmt: skip
+        ("--tasks", "no-such.csv", "no-such.csv"),
+        ("--tasks", "scores.csv", "no score in en"),
+        ("--token-budget", "0", "token_budget is 0"),
+        ("--sentences", "0", "--sentences is 0"),
+    ):
         assert says in refused("mexa", model, "--text", text, option, value)

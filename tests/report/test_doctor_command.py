@@ -7,8 +7,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from tests import tiny
-from tests.models.test_battery import TEXT
-from tests.models.test_own_vectors import LAYOUTS, build, write
+from tests.subjects.test_battery import TEXT
+from tests.subjects.test_own_vectors import LAYOUTS, build, write
 from xlx.report import command
 
 
@@ -56,16 +56,25 @@ LOWER, BARE, LOST = "read in lower case", "read without accents and marks", "wit
     ("normalizer", "decoder", "without", "noted"),
     [
         (normalizers.Prepend("e"), None, "", {}),  # no decoder: what it keeps cannot be seen
-        (normalizers.BertNormalizer(), decoders.Fuse(), "",
-         {"en": f"100% of sentences {LOWER} (I, T, W, Y)", "de": f"25% of sentences {BARE} (ö)"}),
+        (
+            normalizers.BertNormalizer(),
+            decoders.Fuse(),
+            "",
+            {"en": f"100% of sentences {LOWER} (I, T, W, Y)", "de": f"25% of sentences {BARE} (ö)"},
+        ),
         (normalizers.Replace("ö", ""), decoders.Fuse(), "", {"de": f"25% of sentences {LOST} (ö)"}),
         (None, decoders.Fuse(), "e", {"de": "% of tokens unknown", "en": "% of tokens unknown"}),
     ],
-)  # fmt: skip
+)
 def test_a_text_that_is_read_otherwise_is_named_by_language(
-    normalizer: object, decoder: object, without: str, noted: dict[str, str], tmp_path: Path,
-    text: Path, capsys: pytest.CaptureFixture,
-) -> None:  # fmt: skip
+    normalizer: object,
+    decoder: object,
+    without: str,
+    noted: dict[str, str],
+    tmp_path: Path,
+    text: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
     written = "".join(file.read_text(encoding="utf-8") for file in text.iterdir())
     signs = ["[UNK]", *sorted({*written, *written.lower()} - {*without})]
     raw = Tokenizer(models.WordLevel({x: i for i, x in enumerate(signs)}, "[UNK]"))
@@ -112,8 +121,11 @@ def test_what_is_read_otherwise_is_named(
     code, said = examined(capsys, model, "--text", text, "--tasks", results)
     assert code == 0
     noted = " | ".join(said["note"])
-    for part in ("config.json names JinaBertModel, read as BertModel", "the pooling attention",
-                 "scores: foreign.csv, other.json not counted: "):  # fmt: skip
+    for part in (
+        "config.json names JinaBertModel, read as BertModel",
+        "the pooling attention",
+        "scores: foreign.csv, other.json not counted: ",
+    ):
         assert part in noted, noted
     told = ["QA in 1 languages, of 1 files", "xnli in 2 languages, of 2 files", f"3 are of {model}"]
     assert [x for x in said["ok"] if x.startswith("scores")] == [f"scores: {x}" for x in told]
@@ -136,9 +148,14 @@ def test_what_is_read_otherwise_is_named(
     ],
 )
 def test_what_cannot_be_used_is_a_problem(
-    change: dict, given: list[str], code: int, says: str, tmp_path: Path, text: Path,
+    change: dict,
+    given: list[str],
+    code: int,
+    says: str,
+    tmp_path: Path,
+    text: Path,
     capsys: pytest.CaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     model = tiny.save(tmp_path / "model", "bert")
     tiny.edit_json(model / "config.json", **change)
     assert command.main(["doctor", str(model), "--text", str(text), *given]) == code

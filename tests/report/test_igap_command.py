@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests import tiny
-from tests.igap.test_transfers import made
+from tests.experiment.test_transfers import made
 from xlx.experiment.transfers import Transfers, TransferTask, shared_subwords
 from xlx.measures.igap import MEAN_TARGET
 from xlx.report import command, igap_command
@@ -20,8 +20,9 @@ CODES = ("en", "de", "ja")
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A tiny model, and a task of twelve sentences in place of the shipped one."""
-    parts = ({code: made(code, part, n) for code in CODES} for part, n in (("train", 12),
-                                                                        ("test", 8)))  # fmt: skip
+    parts = (
+        {code: made(code, part, n) for code in CODES} for part, n in (("train", 12), ("test", 8))
+    )
     task = TransferTask("made", *parts, {})
     monkeypatch.setattr(igap_command, "labelled_task", lambda *_, **__: task)
     return str(tiny.save(tmp_path / "tiny", "xlm-roberta"))
@@ -30,8 +31,22 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_rows_are_those_of_the_library(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = ["igap", model, "--languages", "de,ja", "--epochs", "60", "--lr", "0.003",
-             "--dtype", "tf32", "--seeds", "2", "--out", str(tmp_path / "out")]  # fmt: skip
+    given = [
+        "igap",
+        model,
+        "--languages",
+        "de,ja",
+        "--epochs",
+        "60",
+        "--lr",
+        "0.003",
+        "--dtype",
+        "tf32",
+        "--seeds",
+        "2",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert command.main([*given, "--estimate"]) == 0
     assert "computing 4 runs" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
@@ -43,26 +58,34 @@ def test_rows_are_those_of_the_library(
     rows = pd.read_csv(tmp_path / "out" / "igap.csv").set_index(["subject", "target"])
     (jobs,) = asked
     assert [(job.model == model, job.recipe.learning_rate, job.recipe.dtype) for job in jobs] == [
-        (True, 0.003, "tf32"), (True, 0.003, "tf32"), (False, 3e-4, "tf32"), (False, 3e-4, "tf32"),
-    ]  # fmt: skip
+        (True, 0.003, "tf32"),
+        (True, 0.003, "tf32"),
+        (False, 3e-4, "tf32"),
+        (False, 3e-4, "tf32"),
+    ]
     task = igap_command.labelled_task()
     of = Transfers(task, tuple(tune(jobs[:2])))
     own, gaps = rows.loc["tiny"], of.gap_table().loc["en"]
     columns = ["value", "low", "high", "kept", "kept_low", "kept_high"]
     targets = ["de", "ja", MEAN_TARGET]
-    np.testing.assert_allclose(own.loc[targets, igap_command._ENDS], gaps.loc[targets, columns],
-                               atol=1e-4)  # fmt: skip
+    np.testing.assert_allclose(
+        own.loc[targets, igap_command._ENDS], gaps.loc[targets, columns], atol=1e-4
+    )
     for code in CODES:
-        right = [(run.predictions[f"test {code}"][-1] == task.test[code].labels).mean()
-                 for run in of.runs]  # fmt: skip
+        right = [
+            (run.predictions[f"test {code}"][-1] == task.test[code].labels).mean()
+            for run in of.runs
+        ]
         assert own.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
     shared = shared_subwords(model, task, ["en"])["interlingual"]
     assert rows.loc[("shared subwords", MEAN_TARGET), "igap"] == pytest.approx(
         shared.mean(), abs=1e-4
     )
     assert rows.loc[("one label", MEAN_TARGET), ["igap", "kept", "accuracy"]].tolist() == [
-        0.5, 0, 0.5,
-    ]  # fmt: skip
+        0.5,
+        0,
+        0.5,
+    ]
     page = (tmp_path / "out" / "igap.html").read_text(encoding="utf-8")
     assert all(line in page for line in said.splitlines()[2:6])
     assert command.main([*given, "--estimate"]) == 0

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests import tiny
-from tests.mixing.test_asked_models import headed
+from tests.experiment.test_asked_models import headed
 from xlx.experiment import grids
 from xlx.measures import mixing
 from xlx.report import command, mixing_command
@@ -37,9 +37,12 @@ def test_rows_are_those_of_the_library(
     codes = ["en", "de", "zh"]
     sets, _ = labelled.parallel_examples("NLI", codes, "test", source="xnli-whole")
     sets = {code: part.take(12, 1) for code, part in sets.items()}
-    asked = {"both texts": sets, "second text alone": {
-        code: replace(part, first=part.second, second=None) for code, part in sets.items()
-    }}  # fmt: skip
+    asked = {
+        "both texts": sets,
+        "second text alone": {
+            code: replace(part, first=part.second, second=None) for code, part in sets.items()
+        },
+    }
     right = {}
     for what, of in asked.items():
         (grid,) = grids.grid([Headed(model)], of)
@@ -54,8 +57,9 @@ def test_rows_are_those_of_the_library(
                 np.testing.assert_allclose(own[column], rows[column], atol=1e-4)
     gap = mixing.paired_difference(*right.values(), codes, groups)
     own = table[table["asked"] == "what the first adds"]
-    np.testing.assert_allclose(own[["score", "low", "high"]], gap[["score", "low", "high"]],
-                               atol=1e-4)  # fmt: skip
+    np.testing.assert_allclose(
+        own[["score", "low", "high"]], gap[["score", "low", "high"]], atol=1e-4
+    )
     page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
     assert all(line in page for line in said.splitlines()[2:5])
     assert page.count("<td>printed</td>") == 3 * 3  # three models, all and two labels
@@ -124,10 +128,13 @@ def test_printed_rows_are_means_as_printed() -> None:
         (THREE, None, ("contradiction", "neutral", "entailment")),
         ({0: "not_entailment", 1: "ENTAILMENT"}, None, ("not-entailment", "entailment")),
         ({0: "not_paraphrase", 1: "paraphrase"}, None, ("different", "paraphrase")),
-        ({0: "LABEL_0", 1: "LABEL_1"}, ["Equivalent", "not equivalent"],
-         ("paraphrase", "different")),
+        (
+            {0: "LABEL_0", 1: "LABEL_1"},
+            ["Equivalent", "not equivalent"],
+            ("paraphrase", "different"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_labels_of_heads(names: dict, told: list, classes: tuple, tmp_path: Path) -> None:
     model = headed(tmp_path / "own", id2label=names)
     assert mixing_command.task_of(model, told)[1] == classes
@@ -135,8 +142,9 @@ def test_labels_of_heads(names: dict, told: list, classes: tuple, tmp_path: Path
     assert command.main([*given, *(["--labels", ",".join(told)] if told else [])]) == 0
     labels = set(pd.read_csv(tmp_path / "o" / "mixing.csv")["label"])
     paraphrase = {"all", "paraphrase", "different"}
-    assert labels == (paraphrase if "paraphrase" in classes else
-                      {"all", "entailment", "not-entailment"})  # fmt: skip
+    assert labels == (
+        paraphrase if "paraphrase" in classes else {"all", "entailment", "not-entailment"}
+    )
 
 
 def test_what_cannot_be_asked_is_said_in_a_sentence(
@@ -146,15 +154,18 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
     single = headed(tmp_path / "single", id2label={0: "LABEL_0"})
     unnamed = headed(tmp_path / "unnamed", id2label=dict(enumerate(["LABEL_0", "LABEL_1"])))
     for given, says in (
-        ([model, "--languages", "en,xx"], "xx"), ([model, "--pairs", "0"], "--pairs is 0"),
+        ([model, "--languages", "en,xx"], "xx"),
+        ([model, "--pairs", "0"], "--pairs is 0"),
         ([model, "--languages", "en"], "two languages or more"),
         ([model, "--labels", "yes,no,perhaps"], "of no task here"),
         ([model, "--labels", "entailment,neutral"], "--labels names 2, and the head has 3"),
-        ([bare], "has no head for a task here"), ([unnamed], "--labels entailment,neutral"),
-        ([single], "one output, a score and no classes: give"), (["no/such"], "no/such"),
+        ([bare], "has no head for a task here"),
+        ([unnamed], "--labels entailment,neutral"),
+        ([single], "one output, a score and no classes: give"),
+        (["no/such"], "no/such"),
         ([model, "--quantization", "8bit"], "bitsandbytes"),
         ([model, "--device-map", "everywhere"], "device_map"),
         ([reader, "--labels", "a,b"], "leave out --labels"),
         ([reader, "--languages", "en,fr"], "shipped in fr; there is"),
-    ):  # fmt: skip
+    ):
         assert says in refused("mixing", *given)

@@ -63,15 +63,30 @@ def test_what_cannot_be_read_is_said(written: Written) -> None:
 
 
 def test_tasks_and_probes_are_told_where_they_are(written: Written) -> None:
-    fits = pd.DataFrame({
-        "model": MODEL, "task": "Belebele", "predictor": ["MEXA, best layer", "a bag of subwords"],
-        "r": [0.8, 0.1], "low": 0.1, "high": 0.9, "n": 6, "error": 0.02, "error_of_mean": 0.1,
-    })  # fmt: skip
+    fits = pd.DataFrame(
+        {
+            "model": MODEL,
+            "task": "Belebele",
+            "predictor": ["MEXA, best layer", "a bag of subwords"],
+            "r": [0.8, 0.1],
+            "low": 0.1,
+            "high": 0.9,
+            "n": 6,
+            "error": 0.02,
+            "error_of_mean": 0.1,
+        }
+    )
     rows = [("topics", "de", 0.5), ("topics", "en", 0.7), ("parts of speech", "de", 0.8)]
     probes = pd.DataFrame(rows, columns=["probed", "language", "accuracy"]).assign(
-        model=MODEL, layer=4, learnt_in="en", low=0.4, high=0.9, majority=0.3, best_layer=2,
+        model=MODEL,
+        layer=4,
+        learnt_in="en",
+        low=0.4,
+        high=0.9,
+        majority=0.3,
+        best_layer=2,
         best_accuracy=0.9,
-    )  # fmt: skip
+    )
     tables = written.tables | {"task_fits": fits, "probes": probes}
     task, topic, speech = (x.sentence for x in answers_of(tables, MODEL)[-3:])
     assert "Over 6 languages Belebele goes with MEXA, best layer by r = 0.80 (0.10 to" in task

@@ -8,7 +8,7 @@ import pytest
 
 from shared import landmarks
 from tests import tiny
-from tests.experiment import csls
+from tests.measures import csls
 from tests.report.conftest import LANGUAGES, N, Written
 from xlx import measures
 from xlx.experiment import probing, scoring
@@ -114,8 +114,11 @@ def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
 
 
 def test_families_of_languages_beyond_the_paper() -> None:
-    known = {"pt_BR": ("Portuguese", "Indo-European", "Latn"), "xx": ("xx", "?", "?"),
-             "ace_Arab": ("Acehnese", "Austronesian", "Arab")}  # fmt: skip
+    known = {
+        "pt_BR": ("Portuguese", "Indo-European", "Latn"),
+        "xx": ("xx", "?", "?"),
+        "ace_Arab": ("Acehnese", "Austronesian", "Arab"),
+    }
     assert {code: kind_of_language(code) for code in known} == known
 
 

@@ -212,11 +212,19 @@ def parquet(**columns):
         ({"flores.csv": COMMAS}, "one column per language of flores.csv"),  # FLORES on the hub
         ({"a.tsv": "en\tde\n" + "".join(map("{}\t{}\n".format, *CELLS.values()))}, "of a.tsv"),
         ({"a.parquet": parquet(**CELLS)}, "one column per language of a.parquet"),
-        ({"a.parquet": parquet(translation=[  # OPUS-100
-            dict(zip(CELLS, row, strict=True)) for row in zip(*CELLS.values(), strict=True)
-        ])}, "of a.parquet"),
+        (
+            {
+                "a.parquet": parquet(
+                    translation=[  # OPUS-100
+                        dict(zip(CELLS, row, strict=True))
+                        for row in zip(*CELLS.values(), strict=True)
+                    ]
+                )
+            },
+            "of a.parquet",
+        ),
     ],
-)  # fmt: skip
+)
 def test_layouts_that_people_have(tmp_path, files, said):
     corpus = load(write(tmp_path, **files))
     called = {key.split("_")[0]: text for key, text in corpus.sentences.items()}
@@ -355,10 +363,14 @@ def test_folders_that_are_refused(tmp_path, files, words):
 
 def test_duplicates_are_counted_and_dropped_in_all_languages(folder):
     write(folder, en="a\nb\na\nc\na\n", de="1\n2\n3\n4\n5\n", fr="v\nw\nx\nw\ny\n")
-    with pytest.warns(CorpusWarning, match=(
-        r"3 sentences at 3 of 5 positions .*first: en, line 3 repeats line 1; in all: en 2, fr 1"
-        ".*drop_duplicates=True"
-    )) as caught:  # fmt: skip
+    with pytest.warns(
+        CorpusWarning,
+        match=(
+            r"3 sentences at 3 of 5 positions .*first: en, line 3 repeats line 1; in all: en 2, fr "
+            "1"
+            ".*drop_duplicates=True"
+        ),
+    ) as caught:
         load(folder)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -506,5 +518,10 @@ def test_a_download_with_another_checksum_is_not_kept(served, tmp_path):
 def test_without_a_network(monkeypatch, tmp_path):
     monkeypatch.setattr(parallel, "_ARCHIVE", "http://127.0.0.1:9/flores200_dataset.tar.gz")
     monkeypatch.setattr("xlx.results.paths.CACHE", tmp_path)
-    refuses("flores200", "flores200 could not be downloaded", 'load("flores200", path=...)',
-            error=DownloadError, languages=["de"])  # fmt: skip
+    refuses(
+        "flores200",
+        "flores200 could not be downloaded",
+        'load("flores200", path=...)',
+        error=DownloadError,
+        languages=["de"],
+    )

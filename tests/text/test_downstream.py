@@ -151,43 +151,93 @@ ARGS = "pretrained=m,dtype=float16"
         ({"r.json": harness(XNLI | {"hellaswag": 0.3, "mmlu_pro": 0.2, "gsm8k_cot": 0.1})}, READ),
         ({"de.json": harness({"xnli_de": 0.5}), "fr.json": harness({"xnli_fr": 0.6})}, READ),
         ({"a.json": harness(XNLI, date=2.0), "b.json": harness({"xnli_de": 0.1})}, READ),
-        ({"r.json": harness({"mgsm_en_cot_de": 0.1, "mgsm_en_cot_jp": 0.2})},
-         {("mgsm_en_cot", "de"): 0.1, ("mgsm_en_cot", "ja"): 0.2}),
-        ({"r.json": harness({"afrimmlu_amh_p1": 0.1, "afrimmlu_swa_p1": 0.2})},
-         {("afrimmlu_p1", "am"): 0.1, ("afrimmlu_p1", "sw"): 0.2}),
-        ({"r.json": harness({"include_base_44_german": 0.1, "include_base_44_greek": 0.2})},
-         {("include_base_44", "de"): 0.1, ("include_base_44", "el"): 0.2}),
-        ({"r.json": harness({}, results={f"mgsm_{x}": {"exact_match,a": 0.1, "exact_match,b": 0.2}
-                                         for x in ("de", "th")})},
-         {(f"mgsm, {x}", y): z for x, z in (("a", 0.1), ("b", 0.2)) for y in ("de", "th")}),
-        ({"r.json": harness({}, results={"belebele_cmn_Hans": {"acc,get-answer": 0.4}})},
-         {("Belebele", "zh"): 0.4}),
-        ({"a.json": harness(XNLI, config={"model_args": ARGS, "device": "cuda"}),
-          "b.json": harness(XNLI, config={"model_args": f"{ARGS},parallelize=True"}, date=0.5)},
-         READ),
+        (
+            {"r.json": harness({"mgsm_en_cot_de": 0.1, "mgsm_en_cot_jp": 0.2})},
+            {("mgsm_en_cot", "de"): 0.1, ("mgsm_en_cot", "ja"): 0.2},
+        ),
+        (
+            {"r.json": harness({"afrimmlu_amh_p1": 0.1, "afrimmlu_swa_p1": 0.2})},
+            {("afrimmlu_p1", "am"): 0.1, ("afrimmlu_p1", "sw"): 0.2},
+        ),
+        (
+            {"r.json": harness({"include_base_44_german": 0.1, "include_base_44_greek": 0.2})},
+            {("include_base_44", "de"): 0.1, ("include_base_44", "el"): 0.2},
+        ),
+        (
+            {
+                "r.json": harness(
+                    {},
+                    results={
+                        f"mgsm_{x}": {"exact_match,a": 0.1, "exact_match,b": 0.2}
+                        for x in ("de", "th")
+                    },
+                )
+            },
+            {(f"mgsm, {x}", y): z for x, z in (("a", 0.1), ("b", 0.2)) for y in ("de", "th")},
+        ),
+        (
+            {"r.json": harness({}, results={"belebele_cmn_Hans": {"acc,get-answer": 0.4}})},
+            {("Belebele", "zh"): 0.4},
+        ),
+        (
+            {
+                "a.json": harness(XNLI, config={"model_args": ARGS, "device": "cuda"}),
+                "b.json": harness(
+                    XNLI, config={"model_args": f"{ARGS},parallelize=True"}, date=0.5
+                ),
+            },
+            READ,
+        ),
         ({"a.json": harness(XNLI, config={"model_args": {"model": "m"}}, model_name=None)}, READ),
         # two settings: shots first
-        ({"a.json": harness({"xnli_de": 0.5}, n_shot={"xnli_de": 5}),
-          "b.json": harness({"xnli_fr": 0.5}, n_shot={"xnli_fr": 0})}, "5 shots in .* and 0 shots"),
-        ({"a.json": harness(XNLI, configs={"xnli_de": {"num_fewshot": 0}}),
-          "b.json": harness(XNLI, config={"num_fewshot": 5})}, "0 shots in .* and 5 shots"),
-        *(({"a.json": harness(XNLI, config={"x": 1}), "b.json": harness(XNLI, date=2.0, **b)}, says)
-          for b, says in (
-            ({"config": {"limit": 10}}, "limit none in .* and limit 10"),
-            ({"config": {"model_args": "peft=x"}}, r"none in .* model_args \['peft=x'\]"),
-            ({"config": {"x": 1}, "chat_template_sha": "ab"}, "chat_template none .* ab in"),
-            ({"config": {"x": 1}, "system_instruction": "Be."}, "none .* system_instruction Be."),
-        )),
-        *(({"a.json": harness(XNLI, **a), "b.json": harness(XNLI, date=2.0, **b)}, says)
-          for a, b, says in (
-            ({"versions": {"xnli_de": 1}}, {"versions": {"xnli_de": 2}}, "version 1 in .* 2 in"),
-            ({"max_length": 512}, {"max_length": 2048}, "at most 512 tokens"),
-            ({"configs": {"xnli_de": {"doc_to_text": "a"}}},
-             {"configs": {"xnli_de": {"doc_to_text": "b"}}}, "prompt .* and prompt"),
-            ({"config": {"model_sha": "a"}}, {"config": {"model_sha": "b"}}, "model a in"),
-        )),
+        (
+            {
+                "a.json": harness({"xnli_de": 0.5}, n_shot={"xnli_de": 5}),
+                "b.json": harness({"xnli_fr": 0.5}, n_shot={"xnli_fr": 0}),
+            },
+            "5 shots in .* and 0 shots",
+        ),
+        (
+            {
+                "a.json": harness(XNLI, configs={"xnli_de": {"num_fewshot": 0}}),
+                "b.json": harness(XNLI, config={"num_fewshot": 5}),
+            },
+            "0 shots in .* and 5 shots",
+        ),
+        *(
+            (
+                {"a.json": harness(XNLI, config={"x": 1}), "b.json": harness(XNLI, date=2.0, **b)},
+                says,
+            )
+            for b, says in (
+                ({"config": {"limit": 10}}, "limit none in .* and limit 10"),
+                ({"config": {"model_args": "peft=x"}}, r"none in .* model_args \['peft=x'\]"),
+                ({"config": {"x": 1}, "chat_template_sha": "ab"}, "chat_template none .* ab in"),
+                (
+                    {"config": {"x": 1}, "system_instruction": "Be."},
+                    "none .* system_instruction Be.",
+                ),
+            )
+        ),
+        *(
+            ({"a.json": harness(XNLI, **a), "b.json": harness(XNLI, date=2.0, **b)}, says)
+            for a, b, says in (
+                (
+                    {"versions": {"xnli_de": 1}},
+                    {"versions": {"xnli_de": 2}},
+                    "version 1 in .* 2 in",
+                ),
+                ({"max_length": 512}, {"max_length": 2048}, "at most 512 tokens"),
+                (
+                    {"configs": {"xnli_de": {"doc_to_text": "a"}}},
+                    {"configs": {"xnli_de": {"doc_to_text": "b"}}},
+                    "prompt .* and prompt",
+                ),
+                ({"config": {"model_sha": "a"}}, {"config": {"model_sha": "b"}}, "model a in"),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_folders_of_the_harness(tmp_path: Path, files: dict, expected: object) -> None:
     for name, content in files.items():
         put(tmp_path / name, content)
@@ -203,18 +253,22 @@ def test_folders_of_the_harness(tmp_path: Path, files: dict, expected: object) -
     ("content", "message"),
     [
         (changed("results"), "has no field 'results'"),
-        (changed("results", "arc_de", "acc_norm,none"),
-         r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none"),
+        (
+            changed("results", "arc_de", "acc_norm,none"),
+            r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none",
+        ),
         (changed("results", "m_mmlu_is", to={"alias": "x"}), "m_mmlu_is has no field 'acc,none'"),
         (changed("results", "m_mmlu_is", "acc,none", to=30.1), "is 30.1; it must be from 0 to 1"),
         (changed("results", "m_mmlu_is", "acc,none", to="x"), "is 'x', which is no number"),
         (changed("results", to={"hellaswag": {}}), "none of Belebele.*but hellaswag"),
         (changed("results", to={"belebele_qqq_Latn": {"acc,none": 1}}), "no language tag"),
         (changed("n-samples", "m_mmlu_is", "effective", to=0), "n is 0"),
-        ({"results": NEW["results"], "config": {"model_args": "dtype=float16"}},
-         "has no field 'model_name', and no 'pretrained='"),
+        (
+            {"results": NEW["results"], "config": {"model_args": "dtype=float16"}},
+            "has no field 'model_name', and no 'pretrained='",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_missing_is_named_with_file_and_field(
     tmp_path: Path, content: object, message: str
 ) -> None:

@@ -19,10 +19,17 @@ def task() -> transfers.TransferTask:
 
 def test_words_decide() -> None:
     said = {
-        "He is not here.": 1, "NO man knoweth.": 1, "They didn’t go; it can't be.": 1,
-        "Neither do I.": 1, "It cannot be.": 1, "A knot, a note and a nose.": 0,
-        "They went without him.": -1, "Unless ye repent.": -1, "Not without him.": 1, "": 0,
-    }  # fmt: skip
+        "He is not here.": 1,
+        "NO man knoweth.": 1,
+        "They didn’t go; it can't be.": 1,
+        "Neither do I.": 1,
+        "It cannot be.": 1,
+        "A knot, a note and a nose.": 0,
+        "They went without him.": -1,
+        "Unless ye repent.": -1,
+        "Not without him.": 1,
+        "": 0,
+    }
     assert negation.negated([*said]).tolist() == [*said.values()]
 
 
@@ -31,8 +38,17 @@ def sentence(length: int, negated: bool) -> str:
 
 
 def test_to_each_sentence_one_of_like_length_is_chosen() -> None:
-    lengths = [(30, True), (90, True), (200, True), (31, False), (60, False), (95, False),
-               (201, False), (19, True), (241, False)]  # fmt: skip
+    lengths = [
+        (30, True),
+        (90, True),
+        (200, True),
+        (31, False),
+        (60, False),
+        (95, False),
+        (201, False),
+        (19, True),
+        (241, False),
+    ]
     english = [sentence(*each) for each in lengths]
     chosen, labels = negation.matched(english, None, seed=1)
     assert chosen.tolist() == [0, 1, 2, 3, 5, 6]

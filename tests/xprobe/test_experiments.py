@@ -24,17 +24,24 @@ from xprobe_3_mapping import (
 @pytest.fixture(scope="module")
 def study() -> MappingStudy:
     return MappingStudy(
-        ["de", "fr"], ["rnn-max", "cnn-mean"], parallel={"A": "ntrex", "B": "bible_nt"},
-        second={"fr": "B", "tr": "B"}, first={"de": "B"}, n_parallel=50,
+        ["de", "fr"],
+        ["rnn-max", "cnn-mean"],
+        parallel={"A": "ntrex", "B": "bible_nt"},
+        second={"fr": "B", "tr": "B"},
+        first={"de": "B"},
+        n_parallel=50,
         training={"batch_size": 8, "learning_rate": 1e-3, "seed": 1},
-    )  # fmt: skip
+    )
 
 
 def test_settings_are_languages_and_a_second_corpus(study: MappingStudy) -> None:
     assert study.size == encoders.MINI
     assert study.settings == {
-        "en": ("en", "B"), "de": ("de", "B"), "fr": ("fr", "A"), "fr-B": ("fr", "B"),
-    }  # fmt: skip
+        "en": ("en", "B"),
+        "de": ("de", "B"),
+        "fr": ("fr", "A"),
+        "fr-B": ("fr", "B"),
+    }
     lines = study.translations
     assert lines["en"].language_b == "de"  # English to itself, by the first language's corpus
     assert lines["fr-B"].source == "bible_nt"
@@ -101,15 +108,21 @@ def test_length_is_lost_in_english_or_added_abroad() -> None:
         (encoder, condition, language, "SentLen", accuracy + shift)
         for encoder, shift in (("a", 0.0), ("b", 0.1))
         for condition, language, accuracy in (
-            ("trained", "en", 0.5), ("untrained", "en", 0.7), ("mapped", "de", 0.6 + 0.2 * shift),
-            ("mapped", "en-mapped", 0.1), ("untrained", "de", 0.6),
+            ("trained", "en", 0.5),
+            ("untrained", "en", 0.7),
+            ("mapped", "de", 0.6 + 0.2 * shift),
+            ("mapped", "en-mapped", 0.1),
+            ("untrained", "de", 0.6),
         )
-    ]  # fmt: skip
+    ]
     columns = ["encoder", "condition", "language", "task", "accuracy"]
     table = length_abroad(pd.DataFrame(rows, columns=columns), ["a", "b"])
     assert table.loc["a"].to_dict() == {
-        "English": 0.5, "untrained English": 0.7, "abroad": 0.6, "untrained abroad": 0.6,
-    }  # fmt: skip
+        "English": 0.5,
+        "untrained English": 0.7,
+        "abroad": 0.6,
+        "untrained abroad": 0.6,
+    }
     (found,) = readings_of_length({"here": table}).to_dict("records")
     assert (found["English"], found["lost"], found["added"]) == pytest.approx((55, 20, 1))
     assert found["lost_low"] == pytest.approx(20)

@@ -97,8 +97,12 @@ def test_rules_are_those_of_the_release() -> None:
     verb = "a/VERB/0/root/Tense=Past"
     sizes = [" ".join([verb, *(f"w{i}/X/1/dep" for i in range(1, n))]) for n in (4, 5, 28, 29)]
     assert labels_of("Tense", *sizes, rules=Rules()) == ["", "Past", "Past", ""]
-    words = some(*[" ".join(["oak/X/0/root", f"{x}/X/1/dep", *["e/X/1/dep"] * 3])
-                   for x in ("elms", "pine", "fir")])  # fmt: skip
+    words = some(
+        *[
+            " ".join(["oak/X/0/root", f"{x}/X/1/dep", *["e/X/1/dep"] * 3])
+            for x in ("elms", "pine", "fir")
+        ]
+    )
     assert counts("WC", words, replace(Rules(), n_words=2, first_rank=0)) == {"elms": 1, "pine": 1}
 
 
@@ -128,8 +132,11 @@ def test_treedepth_is_the_depth_within_a_bin_of_lengths() -> None:
     ]
     cells = Candidates.of("TreeDepth", some(*words), rules).cells
     assert {cell: len(rows) for cell, rows in cells.items()} == {
-        (0, 0): 4, (0, 1): 2, (1, 0): 3, (1, 1): 9,
-    }  # fmt: skip
+        (0, 0): 4,
+        (0, 1): 2,
+        (1, 0): 3,
+        (1, 1): 9,
+    }
     assert largest("TreeDepth", some(*words), rules) == 2 * (2 + 3)
 
 
@@ -147,10 +154,14 @@ ENGLISH = "Anna/PROPN/2/{0}/{1} sees/{2}/0/root/Tense=Pres old/ADJ/4/amod cats/N
         (ENGLISH.format("nsubj", "Number=Sing", "VERB", "nsubj", "Number=Sing"), "", ""),
         (ENGLISH.format("obj", "Number=Sing", "VERB", "obj", "Number=Sing"), "", ""),
         (ENGLISH.format("csubj", "Number=Sing", "VERB", "iobj", "Number=Sing"), "", ""),
-        ("He/PRON/2/nsubj/Number=Sing says/VERB/0/root cats/NOUN/4/nsubj/Number=Plur "
-         "sleep/VERB/2/ccomp", "Sing", ""),
+        (
+            "He/PRON/2/nsubj/Number=Sing says/VERB/0/root cats/NOUN/4/nsubj/Number=Plur "
+            "sleep/VERB/2/ccomp",
+            "Sing",
+            "",
+        ),
     ],
-)  # fmt: skip
+)
 def test_number_is_that_of_the_only_subject_or_object_of_the_root_verb(
     text: str, subject: str, object_: str
 ) -> None:
@@ -315,8 +326,9 @@ def test_tasks_of_several_languages_have_the_size_that_all_of_them_can_have() ->
     assert list(made) == list(stock)
     for language, tasks in made.items():
         assert [(task.name, task.language) for task in tasks] == [
-            ("Tense", language), ("BiShift", language),
-        ]  # fmt: skip
+            ("Tense", language),
+            ("BiShift", language),
+        ]
         for task in tasks:
             assert [len(part) for part in task.parts().values()] == [24, 2, 2]
             for part in task.parts().values():

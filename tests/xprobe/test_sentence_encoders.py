@@ -321,23 +321,43 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
 
 def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
     english, german, text = recipes(lookups, tmp_path)
-    own = {"name": "cnn-max", "sizes": TINY, "pairs": questions(lookups["en"], 30, 0),
-           "validation": questions(lookups["en"], 6, 1), **CALL, "epochs": 1}  # fmt: skip
+    own = {
+        "name": "cnn-max",
+        "sizes": TINY,
+        "pairs": questions(lookups["en"], 30, 0),
+        "validation": questions(lookups["en"], 6, 1),
+        **CALL,
+        "epochs": 1,
+    }
     assert encoders.inferred(**own, patience=2).ask == english.ask
     changes = [
-        {"name": "cnn-mean"}, {"sizes": replace(TINY, dropout=0.0)}, {"seed": 2},
-        {"pairs": questions(lookups["en"], 30, 1)}, {"pairs": questions(lookups["de"], 30, 0)},
+        {"name": "cnn-mean"},
+        {"sizes": replace(TINY, dropout=0.0)},
+        {"seed": 2},
+        {"pairs": questions(lookups["en"], 30, 1)},
+        {"pairs": questions(lookups["de"], 30, 0)},
         {"validation": questions(lookups["en"], 6, 2)},
-    ]  # fmt: skip
+    ]
     others = [encoders.inferred(**own | change) for change in changes]
     assert len({own.ask for own in (english, *others)}) == 1 + len(changes)
-    own = {"nli": english, "parallel": text, "source": lookups["en"], "target": lookups["de"],
-           "validation": questions(lookups["de"], 6, 2), **CALL, "max_epochs": 1}  # fmt: skip
+    own = {
+        "nli": english,
+        "parallel": text,
+        "source": lookups["en"],
+        "target": lookups["de"],
+        "validation": questions(lookups["de"], 6, 2),
+        **CALL,
+        "max_epochs": 1,
+    }
     assert encoders.mapped(**own).ask == german.ask
     changes = [
-        {"nli": others[0]}, {"target": None}, {"source": lookups["de"]}, {"lam": 0.1},
-        {"parallel": replace(text, most=3)}, {"validation": questions(lookups["de"], 6, 3)},
-    ]  # fmt: skip
+        {"nli": others[0]},
+        {"target": None},
+        {"source": lookups["de"]},
+        {"lam": 0.1},
+        {"parallel": replace(text, most=3)},
+        {"validation": questions(lookups["de"], 6, 3)},
+    ]
     asks = {german.ask, *(encoders.mapped(**own | change).ask for change in changes)}
     assert len(asks) == 1 + len(changes)
 

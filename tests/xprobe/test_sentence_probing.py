@@ -187,13 +187,26 @@ def test_control_labels_are_dealt_to_first_words_evenly_the_frequent_first() -> 
 def test_a_cell_is_the_mean_of_its_draws_and_seeds_with_an_interval_over_sentences() -> None:
     common = {"condition": "c", "n_train": 8, "n_test": 10, "classes": 2, "majority": 0.5}
     rows = [
-        {"encoder": encoder, "language": "de", "task": "WC", "draw": draw, "seed": seed,
-         "n_distinct": 16, "accuracy": accuracy, "control_accuracy": 0.25,
-         "selectivity": accuracy - 0.25, **common}
+        {
+            "encoder": encoder,
+            "language": "de",
+            "task": "WC",
+            "draw": draw,
+            "seed": seed,
+            "n_distinct": 16,
+            "accuracy": accuracy,
+            "control_accuracy": 0.25,
+            "selectivity": accuracy - 0.25,
+            **common,
+        }
         for encoder, shift in (("b", 0.0), ("a", 0.1))
-        for draw, seed, accuracy in [(0, 0, 0.6 + shift), (0, 1, 0.7 + shift),
-                                     (1, 0, 0.8 + shift), (1, 1, 0.9 + shift)]
-    ]  # fmt: skip
+        for draw, seed, accuracy in [
+            (0, 0, 0.6 + shift),
+            (0, 1, 0.7 + shift),
+            (1, 0, 0.8 + shift),
+            (1, 1, 0.9 + shift),
+        ]
+    ]
     found = cell_means(pd.DataFrame(rows))
     assert found["encoder"].tolist() == ["b", "a"]
     assert found["accuracy"].tolist() == pytest.approx([0.75, 0.85])
@@ -216,8 +229,9 @@ def test_length_and_words_solve_their_own_tasks_and_neither_one_of_order() -> No
     for draw in (length, word, order):
         task = made(draw, (300, 80, 150))
         for name, read in (
-            ("length", token_counts), ("words", lambda *x: random_words(32, 0, *x)),
-        ):  # fmt: skip
+            ("length", token_counts),
+            ("words", lambda *x: random_words(32, 0, *x)),
+        ):
             splits = [
                 probes.Split(read([" ".join(x) for x in part.tokens], "en")[None], part.labels)
                 for part in task.parts().values()
@@ -255,9 +269,10 @@ def test_an_encoder_is_known_by_its_recipe_and_its_words() -> None:
     found = probe([subject], {"de": [task]}, control=False, **FAST)["accuracy"]
     assert found.tolist() == pytest.approx(expected.tolist())
     others = (
-        (untrained("rnn-last", TINY, 1), lookup), (untrained("cnn-max", TINY, 2), lookup),
+        (untrained("rnn-last", TINY, 1), lookup),
+        (untrained("cnn-max", TINY, 2), lookup),
         (recipe, words_of(seed=1)),
-    )  # fmt: skip
+    )
     asked = [subject, *(Subject(y, "de", "random", x) for x, y in others)]
     assert len({CELLS.ask(own.about).identity for own in asked}) == 4
 

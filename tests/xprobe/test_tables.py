@@ -196,17 +196,34 @@ def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
 def test_a_language_has_its_accuracy_the_twins_distance_and_what_english_reads() -> None:
     accuracy = {"m": (0.9, 0.8, 0.6, 0.7), "m, untrained": (0.5, 0.78, 0.4, 0.4)}
     pairs = ("en", "en"), ("de", "de"), ("en", "de"), ("de", "en")
-    cells = pd.DataFrame([
-        {"subject": name, "task": "Tense", "source": source, "target": target, "layer": layer,
-         "accuracy": x - 0.1 * layer, "low": x - 0.05, "high": x + 0.05, "n_test": 100,
-         "chance": 0.5, "control_accuracy": 0.5, "compression": 1.0}
-        for name, own in accuracy.items()
-        for (source, target), x in zip(pairs, own, strict=True) for layer in (0, 1)
-    ])  # fmt: skip
+    cells = pd.DataFrame(
+        [
+            {
+                "subject": name,
+                "task": "Tense",
+                "source": source,
+                "target": target,
+                "layer": layer,
+                "accuracy": x - 0.1 * layer,
+                "low": x - 0.05,
+                "high": x + 0.05,
+                "n_test": 100,
+                "chance": 0.5,
+                "control_accuracy": 0.5,
+                "compression": 1.0,
+            }
+            for name, own in accuracy.items()
+            for (source, target), x in zip(pairs, own, strict=True)
+            for layer in (0, 1)
+        ]
+    )
     table = by_language(cells, "m", ["Tense"], "en")["Tense"]
     assert table.to_dict() == {
-        "en": "90 · +40* · -", "de": "80 · +2 · 60", "mean": "85 · +21 · 60", "above": "1 of 2",
-    }  # fmt: skip
+        "en": "90 · +40* · -",
+        "de": "80 · +2 · 60",
+        "mean": "85 · +21 · 60",
+        "above": "1 of 2",
+    }
     found = at_one_layer(cells, {"less": ("m", "m, untrained")}, "en").set_index(["layer", "read"])
     expected = {(0, "at home"): 0.21, (0, "from en"): 0.2, (1, "at home"): 0.21}
     assert found["difference"].to_dict() == pytest.approx(expected)

@@ -82,8 +82,10 @@ def test_a_planted_rotation_is_recovered(seed: int) -> None:
 
 
 def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> None:
-    english, german = ({word: i for i, word in enumerate(own.split())} for own in
-                       ("the cat dog house big", "der haus katze hund groß"))  # fmt: skip
+    english, german = (
+        {word: i for i, word in enumerate(own.split())}
+        for own in ("the cat dog house big", "der haus katze hund groß")
+    )
     text = "cat katze\nhouse\thaus\nbig groß\nbig dick\nwhale hund\nwhale wal\n\ncat  katze"
     found = word_pairs(written(tmp_path / "en-de.txt", text), english, german)
     assert found.tolist() == [[1, 2], [3, 1], [4, 4]]

@@ -220,9 +220,12 @@ def euclidean(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 #: By name, what is done to the vectors of a layer before they are compared.
 SPACES: dict[str, Space] = {
-    "raw": dict, "centred": alignment.centred, "standardised": standardised,
-    "whitened": whitened, "Euclidean": euclidean,
-}  # fmt: skip
+    "raw": dict,
+    "centred": alignment.centred,
+    "standardised": standardised,
+    "whitened": whitened,
+    "Euclidean": euclidean,
+}
 
 
 @dataclass(frozen=True)
@@ -278,8 +281,11 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
     known = languages.LANGUAGES
     weights = {"pairs": np.full(len(pairs), 1 / len(pairs))}
     for name, of in (("branches", "branch"), ("scripts", "script")):
-        kinds = {code: getattr(known[code], of) if code in known else code
-                 for pair in pairs for code in pair}  # fmt: skip
+        kinds = {
+            code: getattr(known[code], of) if code in known else code
+            for pair in pairs
+            for code in pair
+        }
         of_pair = [tuple(sorted(kinds[code] for code in pair)) for pair in pairs]
         sizes = pd.Series(of_pair).value_counts()
         weights[name] = np.array([1 / sizes[kind] for kind in of_pair]) / len(sizes)

@@ -95,10 +95,15 @@ def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
 
 
 def average(
-    measured: CheckpointScores, task: str, *, by: Sequence[str] = (),
-    layers: Sequence[int] | None = None, embedding_layer: bool = True, weighting: str = "pairs",
+    measured: CheckpointScores,
+    task: str,
+    *,
+    by: Sequence[str] = (),
+    layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+    weighting: str = "pairs",
     over: str = "documents",
-) -> Average:  # fmt: skip
+) -> Average:
     """The mean score of a task over pairs and layers, or by "layer", by "language", or by both.
 
     A language's score is the mean over its pairs with all others. ``layers`` are those that count
@@ -148,10 +153,15 @@ def best_layer(measured: CheckpointScores) -> int:
 
 
 def averaged_scores(
-    measured: Sequence[CheckpointScores], tasks: Sequence[str] | None = None, *,
-    by: Sequence[str] = (), layers: Sequence[int] | None = None, embedding_layer: bool = True,
-    weighting: str = "pairs", over: str = "documents",
-) -> pd.DataFrame:  # fmt: skip
+    measured: Sequence[CheckpointScores],
+    tasks: Sequence[str] | None = None,
+    *,
+    by: Sequence[str] = (),
+    layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+    weighting: str = "pairs",
+    over: str = "documents",
+) -> pd.DataFrame:
     """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
 
     ValueError where there is no checkpoint.

@@ -157,18 +157,26 @@ def grid(
         scores = {measure: square[measure] for measure in measures}
         found.append(
             Grid(
-                identity.title(job.model), tuple(first), scores, groups_of(gold),
-                square["predicted"], square["n_cut"][..., 0], logits=square["logits"],
+                identity.title(job.model),
+                tuple(first),
+                scores,
+                groups_of(gold),
+                square["predicted"],
+                square["n_cut"][..., 0],
+                logits=square["logits"],
                 columns=tuple(second),
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def answered(
-    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]], *,
+    model: str,
+    sets: Mapping[str, Questions],
+    say: Callable[[Questions], Sequence[str]],
+    *,
     reads: bool = True,
-) -> Grid:  # fmt: skip
+) -> Grid:
     """The grid of what answers without a model: ``say`` is asked about every pair of languages.
 
     If it ``reads`` no question, those of a single language are asked, for all.
@@ -194,10 +202,12 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
     places = np.random.default_rng(seed).uniform(size=n)
     blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
     return [
-        *(answered(name, sets, lambda x, own=own: answers.placed_answers(x, *own), reads=False)
-          for name, own in blind.items()),
+        *(
+            answered(name, sets, lambda x, own=own: answers.placed_answers(x, *own), reads=False)
+            for name, own in blind.items()
+        ),
         answered("nearest span", sets, lambda x: answers.overlap_answers(x, span)),
-    ]  # fmt: skip
+    ]
 
 
 def unasked(head: Headed, sets: Sets) -> int:
@@ -257,9 +267,14 @@ def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.n
     said = [text[start:end] for text, (start, end) in zip(cell.contexts, predicted, strict=True)]
     of = cell.context_language
     scores = [
-        (answers.f1(*pair, of), answers.exact_match(*pair, of), *answers.squad(*pair),
-         *answers.mlqa(*pair, of)) for pair in zip(said, cell.answers, strict=True)
-    ]  # fmt: skip
+        (
+            answers.f1(*pair, of),
+            answers.exact_match(*pair, of),
+            *answers.squad(*pair),
+            *answers.mlqa(*pair, of),
+        )
+        for pair in zip(said, cell.answers, strict=True)
+    ]
     return dict(zip(MEASURES, np.array(scores).T, strict=True))
 
 
@@ -298,6 +313,11 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
 
 #: A cell of a grid; its tolerance is that of what was fine-tuned.
 CELL = work.Kind(
-    "grids", _answered, version=1, tolerance=0.1, difference=_apart, side_by_side=True,
+    "grids",
+    _answered,
+    version=1,
+    tolerance=0.1,
+    difference=_apart,
+    side_by_side=True,
     shared_seconds=60.0,  # the fine-tuning
-)  # fmt: skip
+)

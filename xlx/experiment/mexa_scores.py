@@ -58,10 +58,16 @@ class Coverage:
 
 
 def measure_coverage(
-    subject: Subject | Name, corpus: ParallelCorpus, pivot: str = "en", *,
-    poolings: Sequence[str] = MEXA_POOLINGS, alternatives: bool | None = True,
-    centred: bool | None = False, max_length: int | None = None, special_tokens: bool = False,
-) -> dict[str, Coverage]:  # fmt: skip
+    subject: Subject | Name,
+    corpus: ParallelCorpus,
+    pivot: str = "en",
+    *,
+    poolings: Sequence[str] = MEXA_POOLINGS,
+    alternatives: bool | None = True,
+    centred: bool | None = False,
+    max_length: int | None = None,
+    special_tokens: bool = False,
+) -> dict[str, Coverage]:
     """MEXA of every language of a corpus with the pivot, and the alternatives, by pooling.
 
     ``subject`` is the name of a model, of a checkpoint of a series, or a `Subject`: of one that is
@@ -88,9 +94,14 @@ def measure_coverage(
 
 
 def languages_to_read(
-    subject: Subject | Name, corpus: ParallelCorpus, pivot: str = "en", *,
-    poolings: Sequence[str] = MEXA_POOLINGS, centred: bool | None = False, **options: object,
-) -> list[str]:  # fmt: skip
+    subject: Subject | Name,
+    corpus: ParallelCorpus,
+    pivot: str = "en",
+    *,
+    poolings: Sequence[str] = MEXA_POOLINGS,
+    centred: bool | None = False,
+    **options: object,
+) -> list[str]:
     """Languages that `measure_coverage` would have to compute, with ``alternatives=None``."""
     options, of = {"max_length": None, "special_tokens": False} | options, as_subject(subject)
     values, _ = _values(of, corpus, pivot, poolings, options, "either", centred, stored=True)
@@ -103,9 +114,16 @@ def _is_model(subject: Subject) -> bool:
 
 
 def _values(
-    subject: Subject, corpus: ParallelCorpus, pivot: str, poolings: Sequence[str],
-    options: Mapping[str, object], form: str, centred: bool | None, *, stored: bool = False,
-) -> tuple[dict[tuple[str, bool], dict[str, ledger.Value]], str]:  # fmt: skip
+    subject: Subject,
+    corpus: ParallelCorpus,
+    pivot: str,
+    poolings: Sequence[str],
+    options: Mapping[str, object],
+    form: str,
+    centred: bool | None,
+    *,
+    stored: bool = False,
+) -> tuple[dict[tuple[str, bool], dict[str, ledger.Value]], str]:
     """Pooling, whether centred → language → what is kept of it and the pivot; the pivot's code.
 
     ``form``: "hits" (`hits_of`), "alternatives" (those too, of a model that is not centred),
@@ -125,10 +143,12 @@ def _values(
     about = {"pivot": corpus.text_hash(pivot)} | ({"rivals": True} if form == "rivals" else {})
     asked = [(language, way) for language in languages for way in ways]
     abouts = [
-        about | {"alternatives": more and not moved, "states": vectors[x]}
-        | ({"space": "centred"} if moved else {}) | {"text": corpus.text_hash(language)}
+        about
+        | {"alternatives": more and not moved, "states": vectors[x]}
+        | ({"space": "centred"} if moved else {})
+        | {"text": corpus.text_hash(language)}
         for language, (x, moved) in asked
-    ]  # fmt: skip
+    ]
     kept_there = range(len(asked)) if stored or form == "either" else ()
     if form == "either":
         found = work.results(COVERAGE, abouts, list, uncomputable=kept_there)
@@ -176,9 +196,12 @@ _Read: TypeAlias = "tuple[np.ndarray | sparse.csr_array, float]"
 
 
 def _measured(
-    subject: Subject, corpus: ParallelCorpus, ways: Sequence[tuple[str, bool]],
-    options: Mapping[str, object], form: str,
-) -> Iterator[dict[str, np.ndarray]]:  # fmt: skip
+    subject: Subject,
+    corpus: ParallelCorpus,
+    ways: Sequence[tuple[str, bool]],
+    options: Mapping[str, object],
+    form: str,
+) -> Iterator[dict[str, np.ndarray]]:
     """What is kept of each language but the first, the pivot, and of each way."""
     pivot, *languages = corpus.languages
     lost: dict[str, dict[str, float]] = {"tokens unknown to it": {}, "sentences cut": {}}
@@ -213,9 +236,12 @@ def _told(subject: Subject) -> str:
 
 
 def _reader(
-    subject: Subject, corpus: ParallelCorpus, ways: Sequence[str], options: Mapping[str, object],
+    subject: Subject,
+    corpus: ParallelCorpus,
+    ways: Sequence[str],
+    options: Mapping[str, object],
     lost: dict[str, dict[str, float]],
-) -> Callable[[str], dict[str, _Read]]:  # fmt: skip
+) -> Callable[[str], dict[str, _Read]]:
     """A function from a language to what is read of it, by way; notes what a model has ``lost``."""
     if not _is_model(subject):
         reading, (way,) = subject.read(corpus), ways
@@ -271,9 +297,12 @@ COVERAGE = work.Kind(
 
 
 def _coverage(
-    model: str, pooling: str, centred: bool, pivot: str,
+    model: str,
+    pooling: str,
+    centred: bool,
+    pivot: str,
     by_language: Mapping[str, Mapping[str, np.ndarray]],
-) -> Coverage:  # fmt: skip
+) -> Coverage:
     rows = [
         (language, layer, measure, value)
         for language, arrays in by_language.items()
@@ -317,9 +346,14 @@ def mean_subwords(
 
 
 def measure_rivals(
-    name: Name, corpus: ParallelCorpus, pivot: str = "en", *, pooling: str = MEXA_POOLINGS[0],
-    centred: bool = False, **options: object,
-) -> dict[str, dict[str, np.ndarray]]:  # fmt: skip
+    name: Name,
+    corpus: ParallelCorpus,
+    pivot: str = "en",
+    *,
+    pooling: str = MEXA_POOLINGS[0],
+    centred: bool = False,
+    **options: object,
+) -> dict[str, dict[str, np.ndarray]]:
     """Language → `mexa.count_rivals` with the pivot; parameters as `measure_coverage`."""
     options = {"max_length": None, "special_tokens": False} | options
     subject = as_subject(name)

@@ -245,9 +245,15 @@ SOURCE = "en"
 
 
 def monolingual(
-    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None, *,
-    control: bool = False, online: bool = False, entities: bool = False, like: Name | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    names: Name | Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str] | None = None,
+    *,
+    control: bool = False,
+    online: bool = False,
+    entities: bool = False,
+    like: Name | None = None,
+) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     ``names``: models, or checkpoints of a series (``like``: a model as deep, if the last has no
@@ -273,9 +279,12 @@ def monolingual(
 
 
 def cross_lingual(
-    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None, *,
+    names: Name | Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str] | None = None,
+    *,
     entities: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Probes trained in each language and tested in all of them (section 5.3).
 
     POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own
@@ -315,9 +324,14 @@ def cross_lingual(
 
 
 def probe_topics(
-    names: Sequence[Name], codes: Sequence[str], *, n_test: int | None = None, seed: int = 1,
-    max_length: int | None = None, seeds: Sequence[int] = probes.SEEDS,
-) -> pd.DataFrame:  # fmt: skip
+    names: Sequence[Name],
+    codes: Sequence[str],
+    *,
+    n_test: int | None = None,
+    seed: int = 1,
+    max_length: int | None = None,
+    seeds: Sequence[int] = probes.SEEDS,
+) -> pd.DataFrame:
     """Topic probes of every layer trained in English, tested on every language.
 
     A probe reads the states as they are, or *centred*: moved so that the mean of the test sentences
@@ -351,9 +365,14 @@ def probe_topics(
     ]
     abouts = [{"test": test.table_hash()} for test in tests]
     values = _results(
-        "topics", names, of_models, [test.language for test in tests], abouts,
-        (n_test, seed, options, seeds), "topics",
-    )  # fmt: skip
+        "topics",
+        names,
+        of_models,
+        [test.language for test in tests],
+        abouts,
+        (n_test, seed, options, seeds),
+        "topics",
+    )
     return _table(values)
 
 
@@ -394,9 +413,13 @@ def _table(values: Iterable[Valued]) -> pd.DataFrame:
 
 
 def _of_setup(
-    cut: str, names: Sequence[Name], setup: ProbeSetup, codes: Sequence[str],
-    abouts: Sequence[Mapping[str, object]], options: Mapping[str, object],
-) -> Iterator[Valued]:  # fmt: skip
+    cut: str,
+    names: Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str],
+    abouts: Sequence[Mapping[str, object]],
+    options: Mapping[str, object],
+) -> Iterator[Valued]:
     """`_results` of what a setup probes; ``abouts`` are of the languages."""
     of_setup = {"task": setup.task, "hidden": setup.hidden, "seeds": list(setup.seeds)}
     if setup.task in OF_PAIRS:
@@ -412,9 +435,14 @@ def _of_setup(
 
 
 def _results(
-    cut: str, names: Sequence[Name], of_models: Sequence[Mapping[str, object]],
-    codes: Sequence[str], abouts: Sequence[Mapping[str, object]], arguments: tuple, said: str,
-) -> Iterator[Valued]:  # fmt: skip
+    cut: str,
+    names: Sequence[Name],
+    of_models: Sequence[Mapping[str, object]],
+    codes: Sequence[str],
+    abouts: Sequence[Mapping[str, object]],
+    arguments: tuple,
+    said: str,
+) -> Iterator[Valued]:
     """Of each model and language the value; a model is loaded once for all that are missing."""
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
@@ -518,9 +546,13 @@ def _transfer_f1(value: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _topics(
-    name: Name, codes: Sequence[str], n_test: int | None, seed: int, options: Mapping[str, object],
+    name: Name,
+    codes: Sequence[str],
+    n_test: int | None,
+    seed: int,
+    options: Mapping[str, object],
     seeds: Sequence[int],
-) -> Iterator[pd.DataFrame]:  # fmt: skip
+) -> Iterator[pd.DataFrame]:
     """`probe_topics` to some languages, one table each: a row per layer, seed and ``centred``."""
     encoder = loading.load(name)
     learnt = [labelled.load_labelled("TOPIC", SOURCE, split) for split in _LEARNT]
@@ -541,13 +573,17 @@ def _topics(
             right = fitted.predict(states) == labels  # (n_layers + 1, n_seeds, n)
             layer, row = np.indices(right.shape[:2]).reshape(2, -1)
             columns = {
-                "layer": layer, "seed": np.array(fitted.seeds)[row], "centred": bool(moved),
-                "n": len(test), "accuracy": right.mean(axis=2).ravel(),
+                "layer": layer,
+                "seed": np.array(fitted.seeds)[row],
+                "centred": bool(moved),
+                "n": len(test),
+                "accuracy": right.mean(axis=2).ravel(),
                 "even": right[..., ::2].mean(axis=2).ravel(),
                 "odd": right[..., 1::2].mean(axis=2).ravel(),
                 "majority": float((labels == commonest).mean()),
-                "validation_loss": fitted.validation_loss.ravel(), "n_cut": embedded.n_cut,
-            }  # fmt: skip
+                "validation_loss": fitted.validation_loss.ravel(),
+                "n_cut": embedded.n_cut,
+            }
             tables.append(pd.DataFrame(columns))
         yield pd.concat(tables, ignore_index=True)
 

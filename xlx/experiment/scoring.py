@@ -324,9 +324,13 @@ def _scores(
     dtype = torch.float32 if reading.counts and space != "raw" else reading.dtype
     for vectors in reading.layers(space):
         exact = abx.exact(
-            vectors, measures=plain, masks=masks, groups=groupings(corpus), device=reading.device,
+            vectors,
+            measures=plain,
+            masks=masks,
+            groups=groupings(corpus),
+            device=reading.device,
             dtype=dtype,
-        )  # fmt: skip
+        )
         by_layer.append({name: packed(exact, name) for name in names})
     values = []
     for name in names:
@@ -418,9 +422,12 @@ SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores
 
 
 def kept(
-    version: int = 1, *, tolerance: float = 1e-3,
-    difference: Callable[[Any, Any], float] = work.largest_difference, documents: bool = False,
-) -> Callable[[Callable[..., ledger.Value]], Callable[..., list[ledger.Value]]]:  # fmt: skip
+    version: int = 1,
+    *,
+    tolerance: float = 1e-3,
+    difference: Callable[[Any, Any], float] = work.largest_difference,
+    documents: bool = False,
+) -> Callable[[Callable[..., ledger.Value]], Callable[..., list[ledger.Value]]]:
     """Keep what a function makes of a subject and a text: small arrays, or a table.
 
     The function, ``(subject, corpus, ...)`` of a module, becomes one of several subjects or names
@@ -431,8 +438,9 @@ def kept(
     """
 
     def declared(function: Callable[..., ledger.Value]) -> Callable[..., list[ledger.Value]]:
-        kind = work.Kind("states", function, version, tolerance, difference,
-                         function=function.__name__)  # fmt: skip
+        kind = work.Kind(
+            "states", function, version, tolerance, difference, function=function.__name__
+        )
 
         @wraps(function)
         def values(
@@ -478,9 +486,13 @@ def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
 
 
 def subject_scores(
-    subjects: Sequence[Subject | Name], corpus: ParallelCorpus,
-    measures: Sequence[str] | None = None, *, space: str = "raw", **options: object,
-) -> list[CheckpointScores]:  # fmt: skip
+    subjects: Sequence[Subject | Name],
+    corpus: ParallelCorpus,
+    measures: Sequence[str] | None = None,
+    *,
+    space: str = "raw",
+    **options: object,
+) -> list[CheckpointScores]:
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
     ``measures``: names of `measures.registered`, or "MD, like length" and the other masks, also two
@@ -580,10 +592,13 @@ def _unpacked(
 
 
 def scored(
-    measures: Sequence[str] | None, subjects: Sequence[Subject | Name],
-    texts: Sequence[ParallelCorpus], spaces: Sequence[str] = ("raw",), *,
+    measures: Sequence[str] | None,
+    subjects: Sequence[Subject | Name],
+    texts: Sequence[ParallelCorpus],
+    spaces: Sequence[str] = ("raw",),
+    *,
     by: Sequence[str] = ("layer",),
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Measures × subjects × texts × spaces as one tidy table, with intervals over documents.
 
     Columns ``text``, ``model``, ``checkpoint``, ``space``, ``task``, the keys of ``by`` ("layer",

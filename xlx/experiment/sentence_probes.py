@@ -70,10 +70,14 @@ def probed_tasks(
 
 
 def probe_sentences(
-    subjects: Sequence[Subject | Name], tasks: Mapping[str, Sequence[ProbingTask]], *,
-    across: bool = False, seeds: Sequence[int] = (0, 1, 2),
-    reading: Mapping[str, object] | None = None, **options: Any,
-) -> pd.DataFrame:  # fmt: skip
+    subjects: Sequence[Subject | Name],
+    tasks: Mapping[str, Sequence[ProbingTask]],
+    *,
+    across: bool = False,
+    seeds: Sequence[int] = (0, 1, 2),
+    reading: Mapping[str, object] | None = None,
+    **options: Any,
+) -> pd.DataFrame:
     """Probes of every layer of some subjects on tasks, by language (`parallel_tasks`).
 
     ``across``: a probe is read in the other languages, too. ``reading`` (``pooling``,
@@ -133,12 +137,22 @@ def _table(
     """A value as rows."""
     target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
     n_test, n_train, classes = value["n_test"], len(cell.task.train), len(cell.task.classes)
-    table = pd.DataFrame({
-        "model": label[0], "checkpoint": label[1], "task": cell.task.name, "draw": cell.draw,
-        "source": cell.task.language, "target": np.array([*cell.tests])[target], "layer": layer,
-        "seed": np.array(fitting["seeds"])[seed], "classes": classes, "n_train": n_train,
-        "n_test": n_test[target], "accuracy": value["right"].ravel() / n_test[target],
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "model": label[0],
+            "checkpoint": label[1],
+            "task": cell.task.name,
+            "draw": cell.draw,
+            "source": cell.task.language,
+            "target": np.array([*cell.tests])[target],
+            "layer": layer,
+            "seed": np.array(fitting["seeds"])[seed],
+            "classes": classes,
+            "n_train": n_train,
+            "n_test": n_test[target],
+            "accuracy": value["right"].ravel() / n_test[target],
+        }
+    )
     for name in ("control_accuracy", "bits"):
         beside = np.full(value["right"].shape, np.nan)
         beside[0] = value[name]
@@ -189,9 +203,10 @@ def _portions(
 
 
 def _probed(
-    cells: Sequence[ProbedTask], vectors: Callable[[str, TaskPart], np.ndarray],
+    cells: Sequence[ProbedTask],
+    vectors: Callable[[str, TaskPart], np.ndarray],
     fitting: Mapping[str, Any],
-) -> Iterator[dict[str, np.ndarray]]:  # fmt: skip
+) -> Iterator[dict[str, np.ndarray]]:
     tasks, n = [cell.task for cell in cells], len(cells[0].task.classes)
     dealt = [dealt_labels(task, fitting["order"]) for task in tasks]
     splits, control = [], []
@@ -241,6 +256,10 @@ def _probes_apart(stored: ledger.Value, computed: ledger.Value) -> float:
 
 
 SENTENCE_PROBES = work.Kind(
-    "sentence-probes", _sentence_probes, version=1, tolerance=0.03, difference=_probes_apart,
+    "sentence-probes",
+    _sentence_probes,
+    version=1,
+    tolerance=0.03,
+    difference=_probes_apart,
     shared_seconds=30.0,
-)  # fmt: skip
+)

@@ -35,20 +35,64 @@ sparse = deferred("scipy.sparse")
 #: Does a sentence deny something? Labelled in English, alike in its translations.
 NEGATION = "negation"
 #: Languages of XNLI, of PAWS-X, and of the negation task, English first.
-INFERENCE = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")  # fmt: skip  # noqa: E501
+INFERENCE = (
+    "ar",
+    "bg",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "ru",
+    "sw",
+    "th",
+    "tr",
+    "ur",
+    "vi",
+    "zh",
+)
 PARAPHRASE = ("en", "de", "es", "fr", "ja", "ko", "zh")
-DENIED = ("en", "cs", "da", "de", "el", "es", "fi", "fr", "hr", "hu", "ja", "ko", "lv", "nl", "pl",
-          "pt", "ru", "sr", "sv", "uk", "vi")  # fmt: skip
+DENIED = (
+    "en",
+    "cs",
+    "da",
+    "de",
+    "el",
+    "es",
+    "fi",
+    "fr",
+    "hr",
+    "hu",
+    "ja",
+    "ko",
+    "lv",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "sr",
+    "sv",
+    "uk",
+    "vi",
+)
 #: How shipped tasks are learnt here: languages, options of `labelled_task`, recipe, and what the
 #: recipe of an untrained network has else.
 SHIPPED: dict[str, tuple[tuple[str, ...], dict[str, Any], Recipe, dict[str, Any]]] = {
-    NEGATION: (DENIED, {"n_train": 400, "n_test": 100},
-               Recipe(epochs=10, every=250, batch_size=16, length_pool=25), {}),
-    "NLI": (INFERENCE, {"n_test": 500, "train_split": "validation"},
-            Recipe(epochs=12, every=26, length_pool=50),
-            {"epochs": 40, "every": 78, "learning_rate": 1e-4}),
+    NEGATION: (
+        DENIED,
+        {"n_train": 400, "n_test": 100},
+        Recipe(epochs=10, every=250, batch_size=16, length_pool=25),
+        {},
+    ),
+    "NLI": (
+        INFERENCE,
+        {"n_test": 500, "train_split": "validation"},
+        Recipe(epochs=12, every=26, length_pool=50),
+        {"epochs": 40, "every": 78, "learning_rate": 1e-4},
+    ),
     "PI": (PARAPHRASE, {}, Recipe(epochs=30, every=96, batch_size=16, length_pool=32), {}),
-}  # fmt: skip
+}
 #: What else a recipe has by the width of a network: of narrow ones all learns, at a high rate; of
 #: wide ones the table of word embeddings, which is most of their weights, stays.
 NARROW = {"learning_rate": 3e-4}
@@ -118,9 +162,15 @@ class TransferTask:
 
 
 def labelled_task(
-    name: str, languages: Sequence[str], *, n_train: int | None = None, n_test: int | None = None,
-    train_split: str = "train", path: str | Path | None = None, seed: int = 1,
-) -> TransferTask:  # fmt: skip
+    name: str,
+    languages: Sequence[str],
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    train_split: str = "train",
+    path: str | Path | None = None,
+    seed: int = 1,
+) -> TransferTask:
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
     ``name`` is "NLI" (XNLI), "PI" (PAWS-X), or of those that models learn that are too small for
@@ -348,8 +398,12 @@ class Transfers:
         return Transfers(self.task, runs)
 
     def _names(self, run: Run) -> dict[str, str]:
-        return {"model": run.model, "task": self.task.name, "source": run.source,
-                "algorithm": run.algorithm}  # fmt: skip
+        return {
+            "model": run.model,
+            "task": self.task.name,
+            "source": run.source,
+            "algorithm": run.algorithm,
+        }
 
     def _targets(self, run: Run) -> list[str]:
         return [code for code in self.task.languages if code != run.source]
@@ -364,9 +418,14 @@ class Transfers:
 
 
 def transfer_task(
-    names: Sequence[str], task: TransferTask, sources: Sequence[str], recipes: Sequence[Recipe],
-    seeds: Sequence[int], *, sparing: Sparing | None = None,
-) -> Transfers:  # fmt: skip
+    names: Sequence[str],
+    task: TransferTask,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    sparing: Sparing | None = None,
+) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
     Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum
@@ -378,9 +437,12 @@ def transfer_task(
     names, sources, recipes, seeds = (
         checks.several(values, what, once=True)
         for values, what in (
-            (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
+            (names, "models"),
+            (sources, "sources"),
+            (recipes, "recipes"),
+            (seeds, "seeds"),
         )
-    )  # fmt: skip
+    )
     if lacking := [source for source in sources if source not in task.train]:
         raise ValueError(
             f"the task {task.name} has no {lacking[0]}: it has {', '.join(task.languages)}"
@@ -404,9 +466,12 @@ def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Spar
 
 
 def shared_subwords(
-    name: str, task: TransferTask, sources: Sequence[str] | None = None, *,
+    name: str,
+    task: TransferTask,
+    sources: Sequence[str] | None = None,
+    *,
     max_length: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """How far the labels of a training set cross by the strings that translations share.
 
     Nothing is learnt: a translated example gets the label of that training example of the source
@@ -420,9 +485,11 @@ def shared_subwords(
     """
     sources = [*(sources or task.train)]
     about = {
-        "bag of": identity.fingerprint(name), "sources": sources, "max_length": max_length,
+        "bag of": identity.fingerprint(name),
+        "sources": sources,
+        "max_length": max_length,
         "train": [[code, part.text_hash()] for code, part in task.train.items()],
-    }  # fmt: skip
+    }
     table = work.result(SHARED, about, name, task, sources, max_length)
     return table[["source", "target", "found", "interlingual"]]
 

@@ -18,8 +18,15 @@ from xlx.measures.mixing import by_label, summary
 from xlx.measures.statistics import correlation
 
 __all__ = [
-    "by_label", "correlation", "exact", "igap_curve", "registered", "sampled", "scores", "summary",
-]  # fmt: skip
+    "by_label",
+    "correlation",
+    "exact",
+    "igap_curve",
+    "registered",
+    "sampled",
+    "scores",
+    "summary",
+]
 
 
 @cache

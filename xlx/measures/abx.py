@@ -43,9 +43,12 @@ class Triplets:
 
 
 def sample_triplets(
-    task: str, pair: tuple[str, str], n_positions: int, n_triplets: int,
+    task: str,
+    pair: tuple[str, str],
+    n_positions: int,
+    n_triplets: int,
     seed: int | np.random.Generator,
-) -> Triplets:  # fmt: skip
+) -> Triplets:
     """Draw LD or MD triplets for a pair, half in each direction (Algorithms 1 and 2).
 
     Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
@@ -108,9 +111,12 @@ class Comparisons:
 
     @classmethod
     def of(
-        cls, cells: torch.Tensor, groupings: Collection[PositionGroups], worth: float = 1,
+        cls,
+        cells: torch.Tensor,
+        groupings: Collection[PositionGroups],
+        worth: float = 1,
         start: int = 0,
-    ) -> Comparisons:  # fmt: skip
+    ) -> Comparisons:
         """Those of ``(m, n, n)`` or a strip, 0 on diagonals; ``worth``: what 1 in a cell counts."""
         r, n = cells.shape[1:]
         sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells
@@ -197,8 +203,12 @@ class Side:
 
     def __init__(self, block: Block, axis: int) -> None:
         self.axis, self.tolerance, self.common, self.start, self._block = (
-            axis, block.tolerance, block.common, block.start, block
-        )  # fmt: skip
+            axis,
+            block.tolerance,
+            block.common,
+            block.start,
+            block,
+        )
         # Rows: sentences of the second language; columns: of the first. The similarity of each to
         # the items of the language of B, whose offset is added, and to those of its own.
         of_second, of_first = block.offset_second[:, :, None], block.offset_first
@@ -358,9 +368,12 @@ def triplet_distances(
 
 
 def sampled(
-    states: Mapping[str, np.ndarray], pairs: Sequence[tuple[str, str]], n_triplets: int,
-    n_runs: int, seed: int,
-) -> pd.DataFrame:  # fmt: skip
+    states: Mapping[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    n_triplets: int,
+    n_runs: int,
+    seed: int,
+) -> pd.DataFrame:
     """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
@@ -437,11 +450,16 @@ class PairScores:
 
 
 def exact(
-    states: Vectors | Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None, measures: Sequence[Measure] = REGISTERED,
-    masks: Masks | None = None, groups: Mapping[str, Sequence[object]] | None = None,
-    device: str | torch.device = "cpu", dtype: torch.dtype | None = None,
-) -> PairScores:  # fmt: skip
+    states: Vectors | Mapping[str, np.ndarray],
+    *,
+    layers: Sequence[int] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    measures: Sequence[Measure] = REGISTERED,
+    masks: Masks | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+) -> PairScores:
     """LD, MD (section 3), retrieval or other measures of all language pairs, of all triplets.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a

@@ -139,9 +139,13 @@ def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def blocks(
-    vectors: Vectors, pairs: Sequence[tuple[str, str]] | None = None, *,
-    device: str | torch.device = "cpu", dtype: torch.dtype | None = None, strips: bool = False,
-) -> Iterator[Block]:  # fmt: skip
+    vectors: Vectors,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    strips: bool = False,
+) -> Iterator[Block]:
     """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
 
     If ``strips``, matrices of more than `WHOLE_NUMBERS` are never whole: of each pair come the
@@ -188,9 +192,16 @@ def blocks(
             across = torch.stack([_product(rest[j], rest[i], device) for j in rows])
             reach = torch.sqrt(tolerance[i] * tolerance[index])
             yield Block(
-                first, second, transposed, within[index], across, offsets[i], offsets[index], reach,
+                first,
+                second,
+                transposed,
+                within[index],
+                across,
+                offsets[i],
+                offsets[index],
+                reach,
                 common,
-            )  # fmt: skip
+            )
 
 
 def _centred(
@@ -230,9 +241,18 @@ _ROUNDING = 1e-12
 _DECIMALS = 12
 #: What `measures` computes, in the order of its rows.
 ALIGNMENT_MEASURES = (
-    "parallel_cosine", "other_cosine", "to_pivot", "from_pivot", "margin", "margin_to_pivot",
-    "margin_from_pivot", "cka", "debiased_cka", "rsa_spearman", "rsa_pearson",
-)  # fmt: skip
+    "parallel_cosine",
+    "other_cosine",
+    "to_pivot",
+    "from_pivot",
+    "margin",
+    "margin_to_pivot",
+    "margin_from_pivot",
+    "cka",
+    "debiased_cka",
+    "rsa_spearman",
+    "rsa_pearson",
+)
 
 
 def top1_credit(
@@ -307,9 +327,13 @@ def measures(
                 units = unit_vectors(dict(zip((language, pivot), raw, strict=True)))
                 unit = units[language], units[pivot]
                 values = (
-                    *mean_cosines(*unit), *retrieval(*unit), *margin(*unit), cka(*raw),
-                    cka(*raw, debiased=True), *rsa(*raw),
-                )  # fmt: skip
+                    *mean_cosines(*unit),
+                    *retrieval(*unit),
+                    *margin(*unit),
+                    cka(*raw),
+                    cka(*raw, debiased=True),
+                    *rsa(*raw),
+                )
             except ValueError as error:
                 raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
             rows += [

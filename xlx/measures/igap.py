@@ -96,10 +96,14 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
 
 
 def igap_curve(
-    training: np.ndarray, translated: Mapping[str, np.ndarray], seeds: Sequence[Hashable],
-    levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE, *,
+    training: np.ndarray,
+    translated: Mapping[str, np.ndarray],
+    seeds: Sequence[Hashable],
+    levels: Sequence[float] = TRAINING_ERRORS,
+    tolerance: float = TOLERANCE,
+    *,
     groups: Sequence[int] | np.ndarray | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """IGAP (Equation 5) over training errors, for each target and their mean (Figure 1b).
 
     ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
@@ -145,14 +149,16 @@ def igap_curve(
     for target, of_target in zip([*translated, MEAN_TARGET], gaps, strict=True):
         ends = [crossed_interval(values, groups) for values in of_target["lost"]]
         columns = {
-            "target": target, "level": np.round(np.asarray(levels, float), 12),
+            "target": target,
+            "level": np.round(np.asarray(levels, float), 12),
             **dict(zip(("igap", "low", "high"), np.reshape(ends, (-1, 3)).T, strict=True)),
-            "n_models": windows.sum(axis=1), "n_seeds": n_seeds,
+            "n_models": windows.sum(axis=1),
+            "n_seeds": n_seeds,
             # fmin and fmax pass over the seeds without a model
             "seed_low": np.fmin.reduce(of_target["seeds"], axis=0, initial=np.nan),
             "seed_high": np.fmax.reduce(of_target["seeds"], axis=0, initial=np.nan),
             "crossfitted": of_target["crossfitted"],
-        }  # fmt: skip
+        }
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 

@@ -173,9 +173,12 @@ def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Ten
 
 
 def _rivals(
-    rest: torch.Tensor, means: torch.Tensor, pivot_rest: torch.Tensor, pivot_mean: torch.Tensor,
+    rest: torch.Tensor,
+    means: torch.Tensor,
+    pivot_rest: torch.Tensor,
+    pivot_mean: torch.Tensor,
     space: torch.Tensor,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """Who keeps each sentence from being a hit: ``(m, n)``.
 
     0 if nobody does, n + j if sentence j alone, 2n if several do. ``space``, ``(2, m or more, n,

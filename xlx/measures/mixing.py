@@ -15,9 +15,9 @@ one that is 0 or 1 everywhere, as many as there are groups. A drop has a symmetr
 fewer than `FEW` groups have anything right, or anything wrong, it is put together of the intervals
 of both shares.
 
-In simulation (`tests/mixing/test_coverage.py`) they cover 93 to 97 %, of 7 to 391 groups of unequal
-size and 1, 3 or 5 seeds. Exceptions: a share of .05 or .95 is covered in 98 to 99 % with seven
-groups, and in some 90 % with three seeds that differ much.
+In simulation (`tests/measures/test_mixing_coverage.py`) they cover 93 to 97 %, of 7 to 391 groups
+of unequal size and 1, 3 or 5 seeds. Exceptions: a share of .05 or .95 is covered in 98 to 99 %
+with seven groups, and in some 90 % with three seeds that differ much.
 
 Rajaee and Monz (2024), "Analyzing the Evaluation of Cross-Lingual Knowledge Transfer in
 Multilingual Language Models"; tables and figures are numbered as there.
@@ -93,9 +93,12 @@ class Groups:
         return np.add.reduceat(values[..., self.order], self.starts, axis=-1)
 
     def estimate(
-        self, each: np.ndarray, other: np.ndarray | None = None, weights: np.ndarray | None = None,
+        self,
+        each: np.ndarray,
+        other: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
         average: Callable[[np.ndarray], np.ndarray] = np.asarray,
-    ) -> Estimate:  # fmt: skip
+    ) -> Estimate:
         """Means over seeds and examples of ``(S, ..., n)``, sums over the sum of the ``weights``.
 
         Less those of ``other``, another model with seeds of its own. ``weights``, ``(n,)``, are 1
@@ -228,9 +231,12 @@ def checked_scores(
 
 
 def cells(
-    scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None, *,
+    scores: np.ndarray,
+    languages: Sequence[str],
+    groups: Sequence[int] | None = None,
+    *,
     margins: bool = False,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
 
     With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
@@ -259,9 +265,11 @@ def summary(
 
 
 def paired_difference(
-    one: np.ndarray, other: np.ndarray, languages: Sequence[str],
+    one: np.ndarray,
+    other: np.ndarray,
+    languages: Sequence[str],
     groups: Sequence[int] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
     For a model and its control task (Tables 7 and 14) or a baseline; intervals are symmetric. The
@@ -326,9 +334,12 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
 
 
 def by_label(
-    right: np.ndarray, labels: Sequence[int], groups_of_labels: Mapping[str, Sequence[int]],
-    languages: Sequence[str], groups: Sequence[int] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    right: np.ndarray,
+    labels: Sequence[int],
+    groups_of_labels: Mapping[str, Sequence[int]],
+    languages: Sequence[str],
+    groups: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """The averages of `summary` by the label of the examples (Tables 5, 6, 10 to 13).
 
     ``labels`` ``(n,)`` are the gold ones; ``groups_of_labels`` has name → the labels that it stands

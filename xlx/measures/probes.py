@@ -307,9 +307,12 @@ def fitted_probes(
 
 
 def _load(
-    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray,
+    probes: Probes,
+    training: CheckedSplit,
+    held_out: CheckedSplit,
+    chunk: np.ndarray,
     standardise: bool,
-) -> Iterator[Data]:  # fmt: skip
+) -> Iterator[Data]:
     """Both splits of some groups, standardised or not; sets the probes' mean and scale."""
     for split in (training, held_out):
         x, y = [], []

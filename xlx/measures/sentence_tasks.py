@@ -51,8 +51,16 @@ from xlx.text.trees import Tree, Trees
 
 #: In the order of the paper's text.
 PROBING_TASKS = (
-    "SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense",
-)  # fmt: skip
+    "SentLen",
+    "WC",
+    "TreeDepth",
+    "BiShift",
+    "SubjNum",
+    "ObjNum",
+    "CoordInv",
+    "SOMO",
+    "Tense",
+)
 VERBS = ("VERB", "AUX")
 TASK_PARTS = ("train", "validation", "test")
 #: Sentences of train, validation and test in the paper (section 6.1).
@@ -467,9 +475,13 @@ def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int
 
 
 def build(
-    name: str, trees: Trees | Sequence[Trees], *, sizes: tuple[int, int, int] = SIZES,
-    seed: int = 0, rules: Rules | None = None,
-) -> ProbingTask:  # fmt: skip
+    name: str,
+    trees: Trees | Sequence[Trees],
+    *,
+    sizes: tuple[int, int, int] = SIZES,
+    seed: int = 0,
+    rules: Rules | None = None,
+) -> ProbingTask:
     """One of `PROBING_TASKS` (section 4), of parsed sentences of one language.
 
     ``sizes`` are sentences of train, validation and test, in which every class comes equally often
@@ -481,9 +493,12 @@ def build(
 
 
 def drawn(
-    name: str, candidates: Candidates, sizes: Sequence[int], seed: int,
+    name: str,
+    candidates: Candidates,
+    sizes: Sequence[int],
+    seed: int,
     test: Candidates | None = None,
-) -> ProbingTask:  # fmt: skip
+) -> ProbingTask:
     """A task of what is usable; its test part of other candidates of the same pool, if given."""
     n_classes, pool = len(candidates.classes), candidates.pool
     per_class = [size // n_classes for size in sizes]
@@ -516,10 +531,15 @@ def drawn(
 
 
 def parallel_tasks(
-    trees: Mapping[str, Sequence[Trees]], names: Sequence[str] = PROBING_TASKS, *,
-    source: str = "pud", folds: int = 2, most: int = 1200, seed: int = 0,
+    trees: Mapping[str, Sequence[Trees]],
+    names: Sequence[str] = PROBING_TASKS,
+    *,
+    source: str = "pud",
+    folds: int = 2,
+    most: int = 1200,
+    seed: int = 0,
     rules: Rules | None = None,
-) -> dict[str, list[ProbingTask]]:  # fmt: skip
+) -> dict[str, list[ProbingTask]]:
     """Tasks that are tested on the same sentences in all languages, and trained on no such one.
 
     ``trees`` are of several sources a language, of which ``source`` is parallel: translations have

@@ -88,9 +88,15 @@ class Panels:
 
 
 def panels(
-    table: pd.DataFrame, panel: Column = None, *, columns: int = 4, width: float = 2.6,
-    height: float = 2.4, edge: tuple[float, float] = (0.7, 0.9), **options: object,
-) -> Panels:  # fmt: skip
+    table: pd.DataFrame,
+    panel: Column = None,
+    *,
+    columns: int = 4,
+    width: float = 2.6,
+    height: float = 2.4,
+    edge: tuple[float, float] = (0.7, 0.9),
+    **options: object,
+) -> Panels:
     """A panel for each value of a column, in rows of ``columns``, or for each pair of values.
 
     Sizes in inches, ``edge`` of what stands around all; the figure is never wider than a notebook.
@@ -136,11 +142,15 @@ def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series, column: st
         placed = apart(y[side.index].to_numpy(float), 0.075 * (high - low))
         for index, height in zip(side.index, placed, strict=True):
             axes.annotate(
-                side.loc[index, column], (x[index], y[index]),
+                side.loc[index, column],
+                (x[index], y[index]),
                 xytext=(x[index] + (-0.06 if right else 0.06) * (x.max() - x.min()), height),
-                ha="right" if right else "left", va="center", fontsize=TINY, path_effects=HALO,
+                ha="right" if right else "left",
+                va="center",
+                fontsize=TINY,
+                path_effects=HALO,
                 arrowprops={"arrowstyle": "-", "color": "0.5", "linewidth": 0.5, "shrinkB": 0},
-            )  # fmt: skip
+            )
 
 
 def apart(heights: np.ndarray, least: float) -> np.ndarray:

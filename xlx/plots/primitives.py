@@ -28,9 +28,12 @@ seaborn = deferred("seaborn")
 
 #: Black lined with white shows on dark and bright cells alike.
 FRAME = {
-    "fill": False, "edgecolor": "black", "linewidth": 0.9, "zorder": 3,
+    "fill": False,
+    "edgecolor": "black",
+    "linewidth": 0.9,
+    "zorder": 3,
     "path_effects": (patheffects.withStroke(linewidth=2.2, foreground="white"),),
-}  # fmt: skip
+}
 
 
 def _ends(
@@ -59,14 +62,30 @@ def _of_series(
 
 
 def lanes(
-    table: pd.DataFrame, *, item: str, value: str, series: str | None = None, panel: Column = None,
-    looks: Mapping | None = None, labels: Mapping[str, str] | None = None,
-    items: Sequence | None = None, names: Callable[[str], str] = str, scale: float = 1,
-    low: str = "low", wide: tuple[str, str] | None = None, shift: float | None = None,
-    spread: float = 0, joined: bool = False, missing: bool = False, lane: float = 0.11,
-    on: Panels | None = None, columns: int = 3, width: float = 2.6, sharex: str | bool = "all",
+    table: pd.DataFrame,
+    *,
+    item: str,
+    value: str,
+    series: str | None = None,
+    panel: Column = None,
+    looks: Mapping | None = None,
+    labels: Mapping[str, str] | None = None,
+    items: Sequence | None = None,
+    names: Callable[[str], str] = str,
+    scale: float = 1,
+    low: str = "low",
+    wide: tuple[str, str] | None = None,
+    shift: float | None = None,
+    spread: float = 0,
+    joined: bool = False,
+    missing: bool = False,
+    lane: float = 0.11,
+    on: Panels | None = None,
+    columns: int = 3,
+    width: float = 2.6,
+    sharex: str | bool = "all",
     **marks: object,
-) -> Panels:  # fmt: skip
+) -> Panels:
     """One line per item, on it a point with its interval for each series.
 
     Series lie in lanes, from above in the order of ``looks``, or all at the height ``shift``; rows
@@ -77,9 +96,15 @@ def lanes(
     items = order(table, item) if items is None else list(items)
     if on is None:
         on = panels(
-            table, panel, columns=columns, width=width, sharex=sharex, sharey=True,
-            height=(lane * len(shown) + 0.1) * len(items) + 0.3, edge=(1.4, 0.75),
-        )  # fmt: skip
+            table,
+            panel,
+            columns=columns,
+            width=width,
+            sharex=sharex,
+            sharey=True,
+            height=(lane * len(shown) + 0.1) * len(items) + 0.3,
+            edge=(1.4, 0.75),
+        )
         _rule(on, items, names)
     reach = min(0.13 * (len(shown) - 1), 0.36)
     heights = np.linspace(-reach, reach, len(shown)) if shift is None else [shift] * len(shown)
@@ -92,14 +117,28 @@ def lanes(
                 turn = [list(y[:place]).count(height) % 5 for place, height in enumerate(y)]
                 y += spread * np.array([0.0, 0.5, -0.5, 0.25, -0.25])[turn]
             if wide:
-                axes.errorbar(x, y, xerr=_ends(rows, value, scale, *wide), fmt="none",
-                              ecolor=look["color"], linewidth=0.7, capsize=2.5)  # fmt: skip
+                axes.errorbar(
+                    x,
+                    y,
+                    xerr=_ends(rows, value, scale, *wide),
+                    fmt="none",
+                    ecolor=look["color"],
+                    linewidth=0.7,
+                    capsize=2.5,
+                )
             ends = _ends(rows, value, scale, low)
             axes.errorbar(x, y, xerr=ends, label=label, **(look | style))
             for middle in y[x.isna().to_numpy()] if missing else ():
                 said = f"{rows[series].iloc[0]}: none"
-                axes.text(0.02, middle, said, transform=axes.get_yaxis_transform(),
-                          va="center_baseline", fontsize=TINY, color=look["color"])  # fmt: skip
+                axes.text(
+                    0.02,
+                    middle,
+                    said,
+                    transform=axes.get_yaxis_transform(),
+                    va="center_baseline",
+                    fontsize=TINY,
+                    color=look["color"],
+                )
         if joined:
             ends = part.pivot(index=item, columns=series, values=value).reindex(columns=list(shown))
             y = np.add.outer(heights, ends.index.map(items.index).to_numpy(float))
@@ -119,12 +158,28 @@ def _rule(on: Panels, items: Sequence, names: Callable[[str], str]) -> None:
 
 
 def curves(
-    table: pd.DataFrame, *, x: str, value: str, series: str | None = None, panel: Column = None,
-    looks: Mapping | None = None, labels: Mapping[str, str] | None = None, scale: float = 1,
-    low: str = "low", bars: bool = False, shift: float = 0, even: bool = False,
-    every: int | None = None, on: Panels | None = None, columns: int = 4, width: float = 2.6,
-    height: float = 2.2, sharex: str | bool = False, sharey: str | bool = True, **marks: object,
-) -> Panels:  # fmt: skip
+    table: pd.DataFrame,
+    *,
+    x: str,
+    value: str,
+    series: str | None = None,
+    panel: Column = None,
+    looks: Mapping | None = None,
+    labels: Mapping[str, str] | None = None,
+    scale: float = 1,
+    low: str = "low",
+    bars: bool = False,
+    shift: float = 0,
+    even: bool = False,
+    every: int | None = None,
+    on: Panels | None = None,
+    columns: int = 4,
+    width: float = 2.6,
+    height: float = 2.2,
+    sharex: str | bool = False,
+    sharey: str | bool = True,
+    **marks: object,
+) -> Panels:
     """One line per series over ``x`` with its interval as a band, or as ``bars``.
 
     Lines break where there is no number. ``even``: values of ``x`` at even distances, as of
@@ -132,8 +187,9 @@ def curves(
     """
     shown = _looks(table, series, looks)
     if on is None:
-        on = panels(table, panel, columns=columns, width=width, height=height, sharex=sharex,
-                    sharey=sharey)  # fmt: skip
+        on = panels(
+            table, panel, columns=columns, width=width, height=height, sharex=sharex, sharey=sharey
+        )
     style = {"linewidth": 1.3, "markersize": 4} | marks
     for axes, part in on.each(table):
         steps = sorted(part[x].dropna().unique())
@@ -148,8 +204,9 @@ def curves(
             options = {"markevery": (number % every, every)} if every else {}
             axes.plot(places, y, label=label, **(look | style), **options)
             if ends is not None and rows[low].notna().any():
-                axes.fill_between(places, y - ends[0], y + ends[1], color=look["color"],
-                                  alpha=0.18, linewidth=0)  # fmt: skip
+                axes.fill_between(
+                    places, y - ends[0], y + ends[1], color=look["color"], alpha=0.18, linewidth=0
+                )
         if even:
             axes.set_xticks(range(len(steps)), [f"{step:,}" for step in steps])
             axes.tick_params(axis="x", rotation=90 if len(steps) > 8 else 0)
@@ -157,35 +214,68 @@ def curves(
 
 
 def scatter(
-    table: pd.DataFrame, *, x: str, y: str, series: str | None = None, panel: Column = None,
-    looks: Mapping | None = None, labels: Mapping[str, str] | None = None, scale: float = 1,
-    written: str | None = None, size: float = 12, alpha: float = 0.6, **room: object,
-) -> Panels:  # fmt: skip
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    series: str | None = None,
+    panel: Column = None,
+    looks: Mapping | None = None,
+    labels: Mapping[str, str] | None = None,
+    scale: float = 1,
+    written: str | None = None,
+    size: float = 12,
+    alpha: float = 0.6,
+    **room: object,
+) -> Panels:
     """One point per row at ``x`` and ``y``; ``written``: its label; ``room``: of `panels`."""
     shown = _looks(table, series, looks)
     on = panels(table, panel, **({"sharex": True, "sharey": True} | room))
     for axes, part in on.each(table):
         for rows, look, label in _of_series(part, series, shown, labels):
             axes.plot(
-                scale * rows[x], scale * rows[y], look["marker"], color=look["color"], alpha=alpha,
+                scale * rows[x],
+                scale * rows[y],
+                look["marker"],
+                color=look["color"],
+                alpha=alpha,
                 markeredgewidth=0.6 if look["markerfacecolor"] == "white" else 0,
-                markerfacecolor=look["markerfacecolor"], markersize=size**0.5, label=label,
-            )  # fmt: skip
+                markerfacecolor=look["markerfacecolor"],
+                markersize=size**0.5,
+                label=label,
+            )
         if written:
             write(axes, part[part[written] != ""], scale * part[x], scale * part[y], written)
     return on
 
 
 def heatmap(
-    table: pd.DataFrame, *, row: str, column: str, value: str, panel: Column = None,
-    rows: Sequence | None = None, across: Sequence | None = None, names: Callable = str,
-    tops: Callable = str, norm: Normalize | Mapping | None = None, cmap: object = HIGH,
-    bar: str | Mapping | None = "", bar_by: Callable = lambda key: None,
-    written: str | Callable | None = None, framed: str | None = None, hatched: str | None = None,
-    cell: tuple[float, float] = (0.3, 0.22), edge: tuple[float, float] = (1.6, 1.3),
-    columns: int = 4, turned: float = 0, extend: str = "neither", own_rows: bool = False,
-    own_columns: bool = False, grey: str = "not measured",
-) -> Panels:  # fmt: skip
+    table: pd.DataFrame,
+    *,
+    row: str,
+    column: str,
+    value: str,
+    panel: Column = None,
+    rows: Sequence | None = None,
+    across: Sequence | None = None,
+    names: Callable = str,
+    tops: Callable = str,
+    norm: Normalize | Mapping | None = None,
+    cmap: object = HIGH,
+    bar: str | Mapping | None = "",
+    bar_by: Callable = lambda key: None,
+    written: str | Callable | None = None,
+    framed: str | None = None,
+    hatched: str | None = None,
+    cell: tuple[float, float] = (0.3, 0.22),
+    edge: tuple[float, float] = (1.6, 1.3),
+    columns: int = 4,
+    turned: float = 0,
+    extend: str = "neither",
+    own_rows: bool = False,
+    own_columns: bool = False,
+    grey: str = "not measured",
+) -> Panels:
     """Coloured cells, the first row above; ``grey``: what cells without a number are.
 
     Panels with one key by ``bar_by`` share a ``norm`` (None: from their lowest to their highest
@@ -204,8 +294,16 @@ def heatmap(
         counts = [part[column].nunique() for part in split]
         n_across = sum(counts) / len(counts)
         options = {} if own_rows else {"gridspec_kw": {"width_ratios": counts}}
-    on = panels(table, panel, columns=columns, width=cell[0] * n_across + 0.12, edge=edge,
-                height=cell[1] * n_rows + 0.3, sharey=not own_rows, **options)  # fmt: skip
+    on = panels(
+        table,
+        panel,
+        columns=columns,
+        width=cell[0] * n_across + 0.12,
+        edge=edge,
+        height=cell[1] * n_rows + 0.3,
+        sharey=not own_rows,
+        **options,
+    )
     of_key = dict(zip(on.axes, (part for _, part in on.each(table)), strict=True))
     for group in dict.fromkeys(map(bar_by, on.axes)):
         members = [key for key in on.axes if bar_by(key) == group]
@@ -234,10 +332,15 @@ def heatmap(
             if own_columns and not own_rows:
                 wide *= of_key[key][column].nunique() / n_across
             strip = on.figure.colorbar(
-                colours, ax=[on.axes[key] for key in members], orientation="horizontal",
-                pad=0.015, extend=extend, shrink=min(1, 4 / wide), aspect=min(4, wide) / 0.1,
+                colours,
+                ax=[on.axes[key] for key in members],
+                orientation="horizontal",
+                pad=0.015,
+                extend=extend,
+                shrink=min(1, 4 / wide),
+                aspect=min(4, wide) / 0.1,
                 fraction=0.05,
-            )  # fmt: skip
+            )
             strip.set_label(bar.get(group, "") if isinstance(bar, Mapping) else bar, fontsize=8)
             strip.locator = MaxNLocator(nbins=max(2, min(6, int(2 * wide))))
             strip.outline.set_visible(False)
@@ -248,9 +351,16 @@ def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable) -> None:
     """The cells of one panel of `heatmap`."""
     axes.set_facecolor(MISSING)
     seaborn.heatmap(
-        cells.astype(float), ax=axes, cmap=colours.cmap, norm=colours.norm, cbar=False,
-        linewidths=0.4, linecolor="white", xticklabels=False, yticklabels=False,
-    )  # fmt: skip
+        cells.astype(float),
+        ax=axes,
+        cmap=colours.cmap,
+        norm=colours.norm,
+        cbar=False,
+        linewidths=0.4,
+        linecolor="white",
+        xticklabels=False,
+        yticklabels=False,
+    )
     axes.set(xlabel="", ylabel="", xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
@@ -258,9 +368,13 @@ def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable) -> None:
 
 
 def _mark(
-    axes: Axes, table: pd.DataFrame, places: tuple[pd.Series, pd.Series], value: str,
-    colours: ScalarMappable, marks: tuple,
-) -> None:  # fmt: skip
+    axes: Axes,
+    table: pd.DataFrame,
+    places: tuple[pd.Series, pd.Series],
+    value: str,
+    colours: ScalarMappable,
+    marks: tuple,
+) -> None:
     """What is written in cells, framed and hatched."""
     written, framed, hatched = marks
     for entry, x, y in zip(table.to_dict("records"), *places, strict=True):
@@ -269,8 +383,14 @@ def _mark(
             continue
         if text := written(entry[value]) if callable(written) else entry.get(written, ""):
             known = pd.notna(entry[value])
-            axes.text(x + 0.5, y + 0.5, text, ha="center", fontsize=TINY,
-                      va="center" if "\n" in text else "center_baseline",
-                      color=ink(colours.to_rgba(entry[value])) if known else "black")  # fmt: skip
+            axes.text(
+                x + 0.5,
+                y + 0.5,
+                text,
+                ha="center",
+                fontsize=TINY,
+                va="center" if "\n" in text else "center_baseline",
+                color=ink(colours.to_rgba(entry[value])) if known else "black",
+            )
         if framed and entry[framed]:
             axes.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, **FRAME))

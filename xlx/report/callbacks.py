@@ -38,9 +38,15 @@ class Lens(TrainerCallback):
     """
 
     def __init__(
-        self, corpus: ParallelCorpus, *, pooling: str = "mean", max_length: int | None = None,
-        pivot: str = "en", every: int = 1, measures: Sequence[str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        corpus: ParallelCorpus,
+        *,
+        pooling: str = "mean",
+        max_length: int | None = None,
+        pivot: str = "en",
+        every: int = 1,
+        measures: Sequence[str] | None = None,
+    ) -> None:
         checks.whole(every, "every")
         self.measures = tuple(told() if measures is None else measures)
         for measure in self.measures:
@@ -58,9 +64,16 @@ class Lens(TrainerCallback):
         return pd.DataFrame(self._rows)
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, *, model: torch.nn.Module,
-        processing_class: Any = None, metrics: dict[str, float] | None = None, **_: Any,
-    ) -> None:  # fmt: skip
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        *,
+        model: torch.nn.Module,
+        processing_class: Any = None,
+        metrics: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
         self._n_evaluations += 1
         if (self._n_evaluations - 1) % self.every:
             return

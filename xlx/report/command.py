@@ -51,21 +51,40 @@ from xlx.text.parallel import ParallelCorpus
 torch = deferred("torch")
 
 _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
-_OPTIONS = ("--text", "--languages", "--pivot", "--tasks", "--sentences", *options.AS_ASKED,
-            "--estimate", "--out")  # fmt: skip
+_OPTIONS = (
+    "--text",
+    "--languages",
+    "--pivot",
+    "--tasks",
+    "--sentences",
+    *options.AS_ASKED,
+    "--estimate",
+    "--out",
+)
 #: What is left beside the page: folder, options and text in, the path of what was left out.
 Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
 #: The commands beside `report`, each a module.
-_COMMANDS = (coverage_command.add_mexa, doctor_command.add_doctor, igap_command.add_igap,
-             mixing_command.add_mixing)  # fmt: skip
+_COMMANDS = (
+    coverage_command.add_mexa,
+    doctor_command.add_doctor,
+    igap_command.add_igap,
+    mixing_command.add_mixing,
+)
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = options.Parser(prog="xlx", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    add = options.command(commands, report_on, "report", "xlx report: from models to a page",
-                          _OPTIONS, several=True, text="wmt24pp")  # fmt: skip
+    add = options.command(
+        commands,
+        report_on,
+        "report",
+        "xlx report: from models to a page",
+        _OPTIONS,
+        several=True,
+        text="wmt24pp",
+    )
     add("--reference", type=listed, help="models to compare with, or none (nor an untrained one)")
     add("--probe", action="store_true", help="parts of speech, topics, X-Probe's tasks, too")
     add("--quick", action="store_true", help=_QUICKLY)
@@ -97,9 +116,12 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
     began = time.monotonic()
     options.tell_downloads([*given.models, *(given.reference or ())])
     models, references = inputs.reported_models(
-        given.models, given.reference, pooling=given.pooling,
-        special_tokens=given.special_tokens, quantization=given.quantization,
-    )  # fmt: skip
+        given.models,
+        given.reference,
+        pooling=given.pooling,
+        special_tokens=given.special_tokens,
+        quantization=given.quantization,
+    )
     n = QUICK if given.quick else None
     if given.sentences is not None:
         checks.whole(given.sentences, "--sentences", least=3)  # to leave one out
@@ -113,8 +135,10 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
         tasks, more = scores_of_tasks(given.tasks, models, corpus, pivot)
         notes += more
     named, beside = (", ".join(x.label for x in group) for group in (models, references))
-    print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
-          f"languages, beside {beside or 'no other model'}; the text: {corpus.source}")  # fmt: skip
+    print(
+        f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
+        f"languages, beside {beside or 'no other model'}; the text: {corpus.source}"
+    )
     print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
     print(estimate(models, references, corpus))
     if given.estimate:
@@ -125,26 +149,40 @@ def report_on(given: argparse.Namespace, leave: Leave | None = None) -> None:
 
     probes = (FEW_LABELS if given.quick else ProbeSizes()) if given.probe else None
     few = 120 if given.quick else 1000
-    of_models = measured_models(models, corpus, references, pivot=pivot, tasks=tasks, probes=probes,
-                                sentences=few if given.probe else None,
-                                untrained=given.reference != ["none"])  # fmt: skip
+    of_models = measured_models(
+        models,
+        corpus,
+        references,
+        pivot=pivot,
+        tasks=tasks,
+        probes=probes,
+        sentences=few if given.probe else None,
+        untrained=given.reference != ["none"],
+    )
     tables = report_tables(of_models, tell)
     notes += undefined_layers(tables)
     about = {
         "models": {
             x.label: {
-                "kind": x.kind, "pooling": x.pooling, "vector": x.vector,
+                "kind": x.kind,
+                "pooling": x.pooling,
+                "vector": x.vector,
                 "fingerprint": x.fingerprint,
             }
             for x in models
         },
         "references": [x.label for x in references],
-        "text": corpus.name, "source": corpus.source, "licence": corpus.licence,
+        "text": corpus.name,
+        "source": corpus.source,
+        "licence": corpus.licence,
         "languages": {code: corpus.text_hash(code) for code in corpus.languages},
-        "sentences": len(corpus), "documents": len(set(parallel.documents(corpus))),
-        "pivot": pivot, "quick": given.quick, "dtype": given.dtype,
+        "sentences": len(corpus),
+        "documents": len(set(parallel.documents(corpus))),
+        "pivot": pivot,
+        "quick": given.quick,
+        "dtype": given.dtype,
         "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
-    }  # fmt: skip
+    }
     folder = options.output_folder(given, "+".join(about["models"]))
     tell("explorer: all pairs and layers")
     tell(write_report(folder, tables, about, notes, explored(of_models)))
@@ -180,9 +218,12 @@ def estimate(
 
 
 def write_report(
-    folder: Path, tables: dict[str, pd.DataFrame], about: dict[str, object],
-    notes: Sequence[str] = (), explorer: str = "",
-) -> Path:  # fmt: skip
+    folder: Path,
+    tables: dict[str, pd.DataFrame],
+    about: dict[str, object],
+    notes: Sequence[str] = (),
+    explorer: str = "",
+) -> Path:
     """Write page, tables and ``report.json``; returns the page's path.
 
     Raises `store.StoreError` where the disk is full.

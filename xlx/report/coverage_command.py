@@ -26,8 +26,16 @@ from xlx.results import checks, store
 from xlx.text import downstream
 from xlx.text.languages import kind_of_language
 
-_OPTIONS = ("--text", "--languages", "--pivot", "--tasks", "--sentences", *options.AS_ASKED,
-            "--estimate", "--out")  # fmt: skip
+_OPTIONS = (
+    "--text",
+    "--languages",
+    "--pivot",
+    "--tasks",
+    "--sentences",
+    *options.AS_ASKED,
+    "--estimate",
+    "--out",
+)
 _READING = (
     "MEXA is the share of sentences whose translation in the pivot is the best answer both ways; "
     "it falls with more sentences. The best layer is chosen on this text, which raises the score "
@@ -54,10 +62,15 @@ def report_coverage(given: argparse.Namespace) -> None:
     way = {"poolings": poolings, "special_tokens": given.special_tokens, "centred": None}
     n = len(mexa_scores.languages_to_read(model.name, corpus, pivot, **way))
     minutes = options.reading_seconds(model, corpus) / 60 * len(corpus) if n else 0
-    print(f"{model.label}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
-          f"languages ({corpus.source}); its vector is {model.vector}")  # fmt: skip
-    print(f"computing {n} languages, raw and centred: about {minutes * (n + 1):.1f} minutes"
-          if n else "all scores are stored: nothing is computed")  # fmt: skip
+    print(
+        f"{model.label}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
+        f"languages ({corpus.source}); its vector is {model.vector}"
+    )
+    print(
+        f"computing {n} languages, raw and centred: about {minutes * (n + 1):.1f} minutes"
+        if n
+        else "all scores are stored: nothing is computed"
+    )
     if given.estimate:
         return
     scores = measure_coverage(model.name, corpus, pivot, alternatives=None, **way)
@@ -129,8 +142,9 @@ def headline(table: pd.DataFrame, pooling: str, label: str, pivot: str) -> list[
     weakest = table.sort_values(pooling, kind="stable").head(8)
     told = [f"{x['name']} ({x['language']}) {x[pooling]:.2f}" for _, x in weakest.iterrows()]
     return [
-        first, f"weakest: {', '.join(told)}",
+        first,
+        f"weakest: {', '.join(told)}",
         f"above a bag of its own subwords in {above.get('yes', 0)} languages, below it in "
         f"{above.get('no', 0)}, not told apart in {above.get('?', 0)}; the bag has "
         f"{table['bag'].mean():.2f} in the mean",
-    ]  # fmt: skip
+    ]

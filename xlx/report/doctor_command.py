@@ -74,8 +74,10 @@ def _model_and_text(given: argparse.Namespace) -> Iterator[Check]:
     reader = encoder.reader(model.pooling)
     yield from _text_as_read(reader, corpus)
     how = {"pooling": model.pooling, "special_tokens": model.special_tokens}
-    read = {code: states.embed(reader, corpus.sentences[code][:_READ], **how).states
-            for code in corpus.languages[:_READ_IN]}  # fmt: skip
+    read = {
+        code: states.embed(reader, corpus.sentences[code][:_READ], **how).states
+        for code in corpus.languages[:_READ_IN]
+    }
     empty = [np.isnan(x).all(axis=(1, 2)) for x in alignment.centred(read).values()]
     lost = named_first(np.flatnonzero(np.any(empty, axis=0)))
     yield not lost, f"layers where nothing is left without a language's mean: {lost or 'none'}"
@@ -89,9 +91,10 @@ def _unmarked(text: str) -> str:
 
 #: What a tokenizer may do to a character, and all that it may do at once, the least first.
 _CHANGES: dict[str, Callable[[str], str]] = {
-    "normalised": partial(unicodedata.normalize, "NFKC"), "read in lower case": str.lower,
+    "normalised": partial(unicodedata.normalize, "NFKC"),
+    "read in lower case": str.lower,
     "read without accents and marks": _unmarked,
-}  # fmt: skip
+}
 _AT_ONCE = [at_once for n in (1, 2, 3) for at_once in combinations(_CHANGES, n)]
 _LOST = "with characters lost"
 
@@ -151,10 +154,14 @@ def _as_read(
     triples = zip(sentences, decoded, unknown, strict=True)
     found = [alterations(said, read, unknown=n > 0) for said, read, n in triples]
     cut = sum(len(ids) > limit for ids in columns["input_ids"]) if limit else 0
-    shares = {"tokens unknown": sum(unknown) / max(1, sum(map(len, rows))),
-              "sentences cut": cut / len(found)}  # fmt: skip
-    signs = {change: sorted({sign for one in found for sign in one.get(change, ())})
-             for change in (*_CHANGES, _LOST)}  # fmt: skip
+    shares = {
+        "tokens unknown": sum(unknown) / max(1, sum(map(len, rows))),
+        "sentences cut": cut / len(found),
+    }
+    signs = {
+        change: sorted({sign for one in found for sign in one.get(change, ())})
+        for change in (*_CHANGES, _LOST)
+    }
     usual = signs.pop("normalised")
     for change, row in signs.items():
         share = sum(change in one for one in found) / len(found)

@@ -85,8 +85,14 @@ def packed_scores(entries: Iterable[tuple[str, Scores]], **said: object) -> dict
             at += block.size
         places[key] = known[content]
     scores = base64.b64encode(zlib.compress(b"".join(blocks), 9)).decode()
-    return {"spaces": SHOWN_SPACES, "measures": SHOWN_MEASURES, "nothing": NO_SCORE,
-            "pivot": "English", "entries": places, "scores": scores} | said  # fmt: skip
+    return {
+        "spaces": SHOWN_SPACES,
+        "measures": SHOWN_MEASURES,
+        "nothing": NO_SCORE,
+        "pivot": "English",
+        "entries": places,
+        "scores": scores,
+    } | said
 
 
 def explorer_page(data: Mapping[str, object]) -> str:
@@ -109,8 +115,11 @@ def measured_scores(measured: Measured) -> Iterator[tuple[str, Scores]]:
     """All scores of a model, and those of its untrained twin and bag of subwords, by their keys."""
     label = measured.model.label.replace("|", "/")
     controls = compared(measured)
-    whose = {"only": subject(measured.model), "twin": controls.get(UNTRAINED),
-             "bag": next(x for x in controls.values() if isinstance(x, BagOfSubwords))}  # fmt: skip
+    whose = {
+        "only": subject(measured.model),
+        "twin": controls.get(UNTRAINED),
+        "bag": next(x for x in controls.values() if isinstance(x, BagOfSubwords)),
+    }
     for who, of in whose.items():
         for space in SHOWN_SPACES if who == "only" else ("raw",):
             for scores in measured.scores([of], space) if of else ():
@@ -127,13 +136,21 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
         return "To choose layers and pairs of languages here: pip install plotly, and report again."
     values = sum(4 * len(told()) * len(x.raw.scores.scores["LD"]) * n * n // 2 for x in of_models)
     if values > MOST_SCORES:
-        return (f"To choose layers and pairs of languages here, report on fewer --languages: there "
-                f"is room for {MOST_SCORES:,} scores, but there are {values:,}.")  # fmt: skip
+        return (
+            f"To choose layers and pairs of languages here, report on fewer --languages: there "
+            f"is room for {MOST_SCORES:,} scores, but there are {values:,}."
+        )
     entries = (entry for measured in of_models for entry in measured_scores(measured))
-    return in_frame(explorer_page(packed_scores(
-        entries, texts=[listed_text(corpus, f"{corpus.name}, {len(corpus)} sentences")],
-        models=[x.model.label.replace("|", "/") for x in of_models], pivot=of_models[0].pivot,
-    )))  # fmt: skip
+    return in_frame(
+        explorer_page(
+            packed_scores(
+                entries,
+                texts=[listed_text(corpus, f"{corpus.name}, {len(corpus)} sentences")],
+                models=[x.model.label.replace("|", "/") for x in of_models],
+                pivot=of_models[0].pivot,
+            )
+        )
+    )
 
 
 def in_frame(page: str) -> Html:

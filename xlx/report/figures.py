@@ -32,9 +32,17 @@ def by_layer(tables: Tables) -> Figure:
     Panels are models, and the two ways.
     """
     table = tables["layers"]
-    on = curves(table, x="layer", value="score", series="task", panel=("model", "space"),
-                looks=looks(order(table, "task"), MEASURES), labels=NAMES, width=3.9,
-                height=2.4)  # fmt: skip
+    on = curves(
+        table,
+        x="layer",
+        value="score",
+        series="task",
+        panel=("model", "space"),
+        looks=looks(order(table, "task"), MEASURES),
+        labels=NAMES,
+        width=3.9,
+        height=2.4,
+    )
     across(on, y=style.CHANCE)
     for axes in on.axes.values():
         axes.set_ylim(-0.02, 1.02)
@@ -46,8 +54,17 @@ def by_layer(tables: Tables) -> Figure:
 def beside_references(tables: Tables) -> Figure:
     """How far the scores of a model are above those of what it is compared with, on one text."""
     table = tables["references"]
-    on = lanes(table, item="reference", value="difference", series="model", panel="task",
-               looks=looks(order(table, "model")), columns=2, width=3.4, lane=0.14)  # fmt: skip
+    on = lanes(
+        table,
+        item="reference",
+        value="difference",
+        series="model",
+        panel="task",
+        looks=looks(order(table, "model")),
+        columns=2,
+        width=3.4,
+        lane=0.14,
+    )
     across(on, x=0, **style.ZERO | {"linestyle": "-"})
     return on.titles(NAMES).done("score of the model less that of the reference")
 
@@ -56,8 +73,14 @@ def beside_references(tables: Tables) -> Figure:
 def covered_languages(tables: Tables) -> Figure:
     """MEXA score of each language with the pivot at its best layer, the best covered above."""
     table, ends = _best_layers(tables), _ends(tables)
-    on = _by_language(table[table["language"].isin(ends)], "mu", "model", items=ends, width=6.4,
-                      looks=looks(order(table, "model")))  # fmt: skip
+    on = _by_language(
+        table[table["language"].isin(ends)],
+        "mu",
+        "model",
+        items=ends,
+        width=6.4,
+        looks=looks(order(table, "model")),
+    )
     return on.done("MEXA score (share of sentences found both ways)")
 
 
@@ -70,8 +93,16 @@ def both_ways(tables: Tables) -> Figure:
         for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
     )
     width = 6.4 if table["model"].nunique() == 1 else 3.4
-    on = _by_language(table[table["language"].isin(ends)], "score", "direction", items=ends,
-                      panel="model", columns=2, width=width, lane=0.06)  # fmt: skip
+    on = _by_language(
+        table[table["language"].isin(ends)],
+        "score",
+        "direction",
+        items=ends,
+        panel="model",
+        columns=2,
+        width=width,
+        lane=0.06,
+    )
     return on.done("share of sentences whose translation is the nearest")
 
 
@@ -85,10 +116,19 @@ def pairs_apart(tables: Tables) -> Figure:
     kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
     size = 0.19 if len(kin) > 12 else 0.3
     on = heatmap(
-        both[both["language_1"].isin(kin) & both["language_2"].isin(kin)], row="language_1",
-        column="language_2", value="score", panel="model", rows=kin, across=kin, cell=(size, size),
-        columns=1, turned=90, bar="MD among sentences of like length", grey="itself",
-    )  # fmt: skip
+        both[both["language_1"].isin(kin) & both["language_2"].isin(kin)],
+        row="language_1",
+        column="language_2",
+        value="score",
+        panel="model",
+        rows=kin,
+        across=kin,
+        cell=(size, size),
+        columns=1,
+        turned=90,
+        bar="MD among sentences of like length",
+        grey="itself",
+    )
     return on.done()
 
 
@@ -102,13 +142,31 @@ def predicted_tasks(tables: Tables) -> Figure:
     crowded = points["language"].nunique() > _MOST_WRITTEN
     points = points.assign(written="" if crowded else points["language"])
     panel = ("task", "model") if points["model"].nunique() > 1 else "task"
-    on = scatter(points, x="mu", y="score", written="written", columns=2, width=3.8, height=2.7,
-                 sharex=False, sharey=False, size=18, panel=panel)  # fmt: skip
+    on = scatter(
+        points,
+        x="mu",
+        y="score",
+        written="written",
+        columns=2,
+        width=3.8,
+        height=2.7,
+        sharex=False,
+        sharey=False,
+        size=18,
+        panel=panel,
+    )
     lines = points.merge(fits[["model", "task", "slope", "intercept"]], on=["model", "task"])
     lines = lines.assign(y=lines["intercept"] + lines["slope"] * lines["mu"])
-    curves(lines, x="mu", value="y", low="", on=on, marker="",
-           looks={None: {"color": "0.3", "linestyle": "--", "markerfacecolor": "0.3"}},
-           labels={None: "line of least squares"})  # fmt: skip
+    curves(
+        lines,
+        x="mu",
+        value="y",
+        low="",
+        on=on,
+        marker="",
+        looks={None: {"color": "0.3", "linestyle": "--", "markerfacecolor": "0.3"}},
+        labels={None: "line of least squares"},
+    )
     return on.done("MEXA score (share of sentences found both ways)", "score of the task")
 
 
@@ -119,12 +177,27 @@ def probe_accuracies(tables: Tables) -> Figure:
     Of several models the first one's label.
     """
     table = tables["probes"]
-    on = _by_language(table, "accuracy", "model", panel="probed", columns=2, width=3.4,
-                      looks=looks(order(table, "model")))  # fmt: skip
+    on = _by_language(
+        table,
+        "accuracy",
+        "model",
+        panel="probed",
+        columns=2,
+        width=3.4,
+        looks=looks(order(table, "model")),
+    )
     commonest = {"color": "0.4", "marker": "|", "linestyle": "none", "markerfacecolor": "0.4"}
-    lanes(table[table["model"] == table["model"].iloc[0]], item="language", value="majority",
-          items=order(table, "language"), low="", on=on, looks={None: commonest},
-          labels={None: "commonest label"}, markersize=8)  # fmt: skip
+    lanes(
+        table[table["model"] == table["model"].iloc[0]],
+        item="language",
+        value="majority",
+        items=order(table, "language"),
+        low="",
+        on=on,
+        looks={None: commonest},
+        labels={None: "commonest label"},
+        markersize=8,
+    )
     return on.done("share of words, or sentences, whose label is found")
 
 
@@ -134,25 +207,40 @@ def held_of_a_sentence(tables: Tables) -> Figure:
     table = tables["sentence_tasks"]
     own, lines = looks(order(table, "model")), {}
     parts = [table.assign(series=table["model"])]
-    for of, look in ((UNTRAINED, {"linestyle": ":"}), (BAG, {"color": "0.45"}),
-                     ("chance", {"color": "0.7"})):  # fmt: skip
+    for of, look in (
+        (UNTRAINED, {"linestyle": ":"}),
+        (BAG, {"color": "0.45"}),
+        ("chance", {"color": "0.7"}),
+    ):
         if of in table:
             names = table["model"] + f", {of}"
             parts.append(table.assign(accuracy=table[of], series=names, low=np.nan, high=np.nan))
             lines |= {f"{x}, {of}": own[x] | {"marker": ""} | look for x in own}
-    on = curves(pd.concat(parts), x="layer", value="accuracy", series="series", columns=2,
-                panel=("task", "read"), looks=own | lines, width=3.9, height=1.7)  # fmt: skip
+    on = curves(
+        pd.concat(parts),
+        x="layer",
+        value="accuracy",
+        series="series",
+        columns=2,
+        panel=("task", "read"),
+        looks=own | lines,
+        width=3.9,
+        height=1.7,
+    )
     return on.done("layer (0: embeddings)", "share of sentences right")
 
 
 #: Name → what draws it, and the table that its numbers are in, in the order of the page.
 DRAWN = {
-    "layers": (by_layer, "layers"), "references": (beside_references, "references"),
-    "coverage": (covered_languages, "coverage"), "retrieval": (both_ways, "retrieval"),
-    "pairs": (pairs_apart, "pairs"), "tasks": (predicted_tasks, "task_fits"),
+    "layers": (by_layer, "layers"),
+    "references": (beside_references, "references"),
+    "coverage": (covered_languages, "coverage"),
+    "retrieval": (both_ways, "retrieval"),
+    "pairs": (pairs_apart, "pairs"),
+    "tasks": (predicted_tasks, "task_fits"),
     "probes": (probe_accuracies, "probes"),
     "sentence_tasks": (held_of_a_sentence, "sentence_tasks"),
-}  # fmt: skip
+}
 
 
 def _by_language(table: pd.DataFrame, value: str, series: str, **options: object) -> Panels:

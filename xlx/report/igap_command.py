@@ -101,18 +101,23 @@ def planned(model: ReportedModel, given: argparse.Namespace) -> tuple[TransferTa
     changed = {name: value for name, value in asked.items() if value is not None}
     rate = {"learning_rate": given.lr} if given.lr is not None else {}
     spared, sets = sparing_in(task, given.source, SPARING), task.train[given.source]
-    runs = ((str(model.name), replace(own, **changed, **rate)),
-            (str(getattr(before, "path", before)), replace(twin, **changed)))  # fmt: skip
+    runs = (
+        (str(model.name), replace(own, **changed, **rate)),
+        (str(getattr(before, "path", before)), replace(twin, **changed)),
+    )
     return task, [
         Job(name, sets, task.sets, recipe, seed, spared)
-        for name, recipe in runs for seed in range(1, given.seeds + 1)
-    ]  # fmt: skip
+        for name, recipe in runs
+        for seed in range(1, given.seeds + 1)
+    ]
 
 
 def minutes_of(model: ReportedModel, task: TransferTask, jobs: Sequence[Job]) -> float:
     """About how long the runs take: a step of training as three readings of its batch."""
-    texts = {code: tuple(map(" ".join, zip(x.first, x.second or x.ids, strict=True)))
-             for code, x in task.train.items()}  # fmt: skip
+    texts = {
+        code: tuple(map(" ".join, zip(x.first, x.second or x.ids, strict=True)))
+        for code, x in task.train.items()
+    }
     ids, n = next(iter(task.train.values())).ids, 0
     corpus = ParallelCorpus(task.name, texts, ids, ("",) * len(ids), "", "")
     for job in jobs:
@@ -126,8 +131,10 @@ def subject_rows(of: Transfers, subject: str) -> pd.DataFrame:
     """Columns ``subject, target, accuracy``, of the last checkpoint, ``training``, the lowest error
     on what was learnt, and of `Transfers.gap_table` at E' = 0 the value and the share kept."""
     source, found = of.runs[0].source, of.gap_table()
-    right = {code: 1 - np.mean([of.wrong(run, "test", code, -1).mean() for run in of.runs])
-             for code in of.task.languages}  # fmt: skip
+    right = {
+        code: 1 - np.mean([of.wrong(run, "test", code, -1).mean() for run in of.runs])
+        for code in of.task.languages
+    }
     right[MEAN_TARGET] = np.mean([x for code, x in right.items() if code != source])
     table = pd.DataFrame({"accuracy": right}).rename_axis("target")
     gaps = (found.loc[source] if len(found) else found).rename(columns={"value": "igap"})
@@ -177,11 +184,16 @@ def report_igap(given: argparse.Namespace) -> None:
     model = inputs.reported_model(given.model)
     task, jobs = planned(model, given)
     n, label, missing = given.seeds, model.label, finetuning.unstored(jobs)
-    print(f"{label}: {task}; it learns in {given.source}, {n} run{'s' * (n > 1)}, at a rate of "
-          f"{jobs[0].recipe.learning_rate:g}")  # fmt: skip
-    print(f"computing {len(missing)} runs, of it and {BEFORE}: about "
-          f"{minutes_of(model, task, missing):.1f} minutes"
-          if missing else "all runs are stored: nothing is computed")  # fmt: skip
+    print(
+        f"{label}: {task}; it learns in {given.source}, {n} run{'s' * (n > 1)}, at a rate of "
+        f"{jobs[0].recipe.learning_rate:g}"
+    )
+    print(
+        f"computing {len(missing)} runs, of it and {BEFORE}: about "
+        f"{minutes_of(model, task, missing):.1f} minutes"
+        if missing
+        else "all runs are stored: nothing is computed"
+    )
     if given.estimate:
         return
     runs = finetuning.finetune_all(jobs)
@@ -199,8 +211,15 @@ def report_igap(given: argparse.Namespace) -> None:
     folder = options.output_folder(given, label)
     store.write_whole(folder / "igap.csv", rows.round(4).to_csv(index=False).encode())
     shown = rows[rows["subject"].isin(rows["subject"].unique()[:3])]
-    page = framed(f"IGAP of {label}", *lines, shown_figure(gap_figure(shown)), means.round(1),
-                  rows, f"{task}", _READING)  # fmt: skip
+    page = framed(
+        f"IGAP of {label}",
+        *lines,
+        shown_figure(gap_figure(shown)),
+        means.round(1),
+        rows,
+        f"{task}",
+        _READING,
+    )
     store.write_whole(folder / "igap.html", page.encode())
     table = means.to_string(index=False, float_format="{:.1f}".format, na_rep="")
     print(*lines, "", table, "", folder / "igap.html", sep="\n")
@@ -210,8 +229,14 @@ def report_igap(given: argparse.Namespace) -> None:
 def gap_figure(rows: pd.DataFrame) -> Figure:
     """IGAP by target language: the model, it before training, and shared subwords."""
     rows = rows[rows["igap"].notna()]
-    on = lanes(rows, item="target", value="igap", series="subject", width=6.4,
-               looks=looks(order(rows, "subject")))  # fmt: skip
+    on = lanes(
+        rows,
+        item="target",
+        value="igap",
+        series="subject",
+        width=6.4,
+        looks=looks(order(rows, "subject")),
+    )
     return on.done("IGAP (share of the training set)")
 
 

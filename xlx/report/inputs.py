@@ -38,9 +38,12 @@ class ReportedModel:
 
 
 def reported_model(
-    name: Name, pooling: str | None = None, *, special_tokens: bool = False,
+    name: Name,
+    pooling: str | None = None,
+    *,
+    special_tokens: bool = False,
     quantization: str | None = None,
-) -> ReportedModel:  # fmt: skip
+) -> ReportedModel:
     """What is known of a model without its weights: its vector is that of its folder, or kind.
 
     A folder of sentence-transformers declares its own, or names a pooling; a decoder weighs later
@@ -50,8 +53,14 @@ def reported_model(
     public = public_models().get(name) if isinstance(name, str) else None
     if public and not public.folder.is_dir():  # its stored results are found all the same
         usual = "weighted_mean" if public.kind == "decoder" else "mean"
-        model = ReportedModel(name, public.name, public.kind, usual, public.fingerprint,
-                              f"{usual.replace('_', ' ')} of tokens, no special ones")  # fmt: skip
+        model = ReportedModel(
+            name,
+            public.name,
+            public.kind,
+            usual,
+            public.fingerprint,
+            f"{usual.replace('_', ' ')} of tokens, no special ones",
+        )
     else:
         model = _of_folder(name)
     if quantization:

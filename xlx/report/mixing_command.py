@@ -72,32 +72,57 @@ class HeadTask:
 _INFERRED = (1, 5, 10, 11), ("en", "de", "ru", "ar", "sw", "zh")
 TWO = ("entailment", "not-entailment")
 READER = HeadTask(
-    "QA", (), {}, (3, 8), ("en", "de", "ru", "es", "zh", "ar"), 80,
-    {"F1": "F1, SQuAD", "EM": "EM, SQuAD"}, "measure",
+    "QA",
+    (),
+    {},
+    (3, 8),
+    ("en", "de", "ru", "es", "zh", "ar"),
+    80,
+    {"F1": "F1, SQuAD", "EM": "EM, SQuAD"},
+    "measure",
     ("question and context", "context alone", "what the question adds"),
     ("an F1", "without a question it has", "the question", "exact match"),
-    "questions", "read in several windows", _READING_QA,
-)  # fmt: skip
+    "questions",
+    "read in several windows",
+    _READING_QA,
+)
 _TASKS = (
     HeadTask("NLI", labelled.NLI, {"entailment": [0], "not-entailment": [1, 2]}, *_INFERRED),
     HeadTask("NLI", TWO, {"entailment": [0], "not-entailment": [1]}, *_INFERRED),
-    HeadTask("PI", labelled.PI, {"paraphrase": [1], "different": [0]}, (2, 6, 12, 13),
-             ("en", "de", "es", "fr", "ja", "zh")),
-)  # fmt: skip
+    HeadTask(
+        "PI",
+        labelled.PI,
+        {"paraphrase": [1], "different": [0]},
+        (2, 6, 12, 13),
+        ("en", "de", "es", "fr", "ja", "zh"),
+    ),
+)
 #: What heads call our classes, beside their own names; letters alone.
 _CALLED = {
-    "contradictory": "contradiction", "nonentailment": "not-entailment",
-    "equivalent": "paraphrase", "notparaphrase": "different", "notequivalent": "different",
-}  # fmt: skip
+    "contradictory": "contradiction",
+    "nonentailment": "not-entailment",
+    "equivalent": "paraphrase",
+    "notparaphrase": "different",
+    "notequivalent": "different",
+}
 
 
 def add_mixing(commands: argparse.Action) -> None:
     """The command of a command line."""
     add = options.command(commands, report_mixing, "mixing", __doc__, _OPTIONS)
-    add("--pairs", type=int, metavar="N", help="of the test part, drawn by lot (200); or questions "
-        "(80), one of a paragraph as long as that is enough")  # fmt: skip
-    add("--labels", type=options.listed, metavar="NAMES",
-        help="what LABEL_0, LABEL_1 ... are: entailment,neutral,contradiction")  # fmt: skip
+    add(
+        "--pairs",
+        type=int,
+        metavar="N",
+        help="of the test part, drawn by lot (200); or questions "
+        "(80), one of a paragraph as long as that is enough",
+    )
+    add(
+        "--labels",
+        type=options.listed,
+        metavar="NAMES",
+        help="what LABEL_0, LABEL_1 ... are: entailment,neutral,contradiction",
+    )
 
 
 def task_of(name: str, given: Sequence[str] | None = None) -> tuple[HeadTask, tuple[str, ...]]:
@@ -157,8 +182,10 @@ def asked_sets(
     sets = {code: part.take(n, 1) for code, part in found.items()}
     if task.classes != TWO:
         return sets
-    return {code: replace(part, labels=np.minimum(part.labels, 1), classes=TWO)
-            for code, part in sets.items()}  # fmt: skip
+    return {
+        code: replace(part, labels=np.minimum(part.labels, 1), classes=TWO)
+        for code, part in sets.items()
+    }
 
 
 def setting_rows(
@@ -173,8 +200,11 @@ def setting_rows(
     how, tables = (both.languages, both.groups), []
     for label, score in task.scores.items():
         one, other = (x.scores[score] for x in (both, second))
-        told = [mixing.summary(one, *how), mixing.summary(other, *how),
-                mixing.paired_difference(one, other, *how)]  # fmt: skip
+        told = [
+            mixing.summary(one, *how),
+            mixing.summary(other, *how),
+            mixing.paired_difference(one, other, *how),
+        ]
         told = dict(zip(task.asked, told, strict=True))
         told |= {x.model: mixing.summary(x.scores[score], *how) for x in others}
         tables += [table.assign(asked=asked, label=label) for asked, table in told.items()]
@@ -228,13 +258,18 @@ def report_mixing(given: argparse.Namespace) -> None:
     told = f"its labels are {', '.join(classes)}" if classes else "it answers"
     asked = f"{len(gold)} {task.items} in {n} languages"
     print(f"{label}: {told}; {asked}, {len(gold) * n * (n + 1)} inputs")
-    alone = {code: replace(x, first=x.second, second=None) if classes else questionless(x)
-             for code, x in sets.items()}  # fmt: skip
+    alone = {
+        code: replace(x, first=x.second, second=None) if classes else questionless(x)
+        for code, x in sets.items()
+    }
     head = Headed(given.model, dict(enumerate(classes)) or None, quantization=given.quantization)
     missing = unasked(head, sets) + unasked(head, alone)
-    print(f"{missing} of them are to be asked: about "
-          f"{asking_minutes(head, classes, sets, missing):.1f} minutes"
-          if missing else "all were asked before: nothing is computed")  # fmt: skip
+    print(
+        f"{missing} of them are to be asked: about "
+        f"{asking_minutes(head, classes, sets, missing):.1f} minutes"
+        if missing
+        else "all were asked before: nothing is computed"
+    )
     if given.estimate:
         return
     both, second = (grid([head], of)[0] for of in (sets, alone))
@@ -255,9 +290,15 @@ def report_mixing(given: argparse.Namespace) -> None:
     folder = options.output_folder(given, label)
     for name, part in (("mixing", rows), ("cells", cells)):
         store.write_whole(folder / f"{name}.csv", part.round(4).to_csv(index=False).encode())
-    page = framed(f"{label} within and across languages", *lines,
-                  shown_figure(cell_figure(cells, score)), means, table,
-                  f"{asked}: {gold.name} and translations; {about}", task.reading)  # fmt: skip
+    page = framed(
+        f"{label} within and across languages",
+        *lines,
+        shown_figure(cell_figure(cells, score)),
+        means,
+        table,
+        f"{asked}: {gold.name} and translations; {about}",
+        task.reading,
+    )
     store.write_whole(folder / "mixing.html", page.encode())
     shown = means.to_string(index=False, float_format="{:.1f}".format)
     print(*lines, about, "", shown, "", folder / "mixing.html", sep="\n")
@@ -266,8 +307,15 @@ def report_mixing(given: argparse.Namespace) -> None:
 @styled
 def cell_figure(cells: pd.DataFrame, score: str) -> Figure:
     """A score by the language of the first text (rows), or context, and of the second (columns)."""
-    return heatmap(cells, row="first", column="second", value="score", cell=(0.45, 0.3),
-                   written=lambda share: f"{100 * share:.0f}", bar=score).done()  # fmt: skip
+    return heatmap(
+        cells,
+        row="first",
+        column="second",
+        value="score",
+        cell=(0.45, 0.3),
+        written=lambda share: f"{100 * share:.0f}",
+        bar=score,
+    ).done()
 
 
 def mixing_headline(

@@ -33,8 +33,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--text": {"help": "a corpus, or a folder with one file per language"},
     "--languages": {"type": listed, "help": "codes, as de,en,ja; all by default"},
     "--pivot": {"help": "the language that others are aligned with (en)"},
-    "--tasks": {"nargs": "+", "metavar": "FILE",
-                "help": "scores by language, or a folder: lm-evaluation-harness, CSV"},
+    "--tasks": {
+        "nargs": "+",
+        "metavar": "FILE",
+        "help": "scores by language, or a folder: lm-evaluation-harness, CSV",
+    },
     "--sentences": {"type": int, "help": "how many; all by default"},
     "--pooling": {"choices": POOLINGS, "help": "of a sentence's tokens; by default its own"},
     "--special-tokens": {"action": "store_true", "help": "pool those of the tokenizer, too"},
@@ -45,10 +48,17 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--token-budget": {"type": int, "help": "most tokens of a batch (4096)"},
     "--estimate": {"action": "store_true", "help": "say what it takes, and stop"},
     "--out": {"type": Path, "help": "folder of what is written; in build/ by default"},
-}  # fmt: skip
+}
 #: Those that say how a model is read.
-AS_ASKED = ("--pooling", "--special-tokens", "--device", "--device-map", "--quantization",
-           "--dtype", "--token-budget")  # fmt: skip
+AS_ASKED = (
+    "--pooling",
+    "--special-tokens",
+    "--device",
+    "--device-map",
+    "--quantization",
+    "--dtype",
+    "--token-budget",
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,13 +75,24 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(
-    commands: Any, run: Callable[[argparse.Namespace], None], name: str, told: str,
-    options: Sequence[str], *, several: bool = False, **defaults: object,
-) -> Callable[..., Any]:  # fmt: skip
+    commands: Any,
+    run: Callable[[argparse.Namespace], None],
+    name: str,
+    told: str,
+    options: Sequence[str],
+    *,
+    several: bool = False,
+    **defaults: object,
+) -> Callable[..., Any]:
     """Add a command of a model, or several, with some options; gives what adds others to it."""
     short = told.partition("\n")[0].partition(": ")[2]
-    parser = commands.add_parser(name, help=short, description=told, allow_abbrev=False,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = commands.add_parser(
+        name,
+        help=short,
+        description=told,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     name, many = ("models", {"nargs": "+"}) if several else ("model", {})
     parser.add_argument(name, metavar="MODEL", help="a shipped model, a folder, a hub name", **many)
     for option in options:
@@ -83,8 +104,12 @@ def command(
 def asked_model(given: argparse.Namespace) -> ReportedModel:
     """A model as the options have it: fetched, in its pooling or another, quantised."""
     tell_downloads([given.model])
-    return reported_model(given.model, given.pooling, special_tokens=given.special_tokens,
-                          quantization=given.quantization)  # fmt: skip
+    return reported_model(
+        given.model,
+        given.pooling,
+        special_tokens=given.special_tokens,
+        quantization=given.quantization,
+    )
 
 
 def tell_downloads(names: Sequence[str]) -> None:

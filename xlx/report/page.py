@@ -83,10 +83,13 @@ def framed(title: str, *parts: str | pd.DataFrame, scripts: str = "") -> str:
     ``scripts``: a page in one of its frames whose scripts may run (`policy`).
     """
     body = [
-        _rows(x) if isinstance(x, pd.DataFrame)
-        else x if isinstance(x, Html) else f"<p>{escape(x)}</p>"
+        _rows(x)
+        if isinstance(x, pd.DataFrame)
+        else x
+        if isinstance(x, Html)
+        else f"<p>{escape(x)}</p>"
         for x in parts
-    ]  # fmt: skip
+    ]
     return _FRAME.substitute(title=escape(title), body="\n".join(body), policy=policy(scripts))
 
 
@@ -106,9 +109,12 @@ def shown_figure(figure: Figure, said: str = "", link: str = "") -> Html:
 
 
 def report_page(
-    tables: Tables, answers: Sequence[Finding], about: Mapping[str, object],
-    notes: Sequence[str] = (), explorer: str = "",
-) -> str:  # fmt: skip
+    tables: Tables,
+    answers: Sequence[Finding],
+    about: Mapping[str, object],
+    notes: Sequence[str] = (),
+    explorer: str = "",
+) -> str:
     """The whole page, as HTML; ``about`` as `command.report_on` has it, ``notes`` are sentences.
 
     ``explorer``: a part of the page that is HTML already, or why there is none.
@@ -124,12 +130,13 @@ def report_page(
     beware = f"<h3>What to beware of</h3><ul>{beware}</ul>" if notes else ""
     title = f"What {models[0]} shares" if len(models) == 1 else " and ".join(models)
     body = _REPORT.substitute(
-        about=escape(said), headline="<br>".join(map(escape, headlines(tables, answers))),
+        about=escape(said),
+        headline="<br>".join(map(escape, headlines(tables, answers))),
         answers="\n".join([*_answered(answers, models), beware]),
         figures="\n".join(_drawn(tables, answers)),
         explorer=explorer if isinstance(explorer, Html) else f"<p>{escape(explorer)}</p>",
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
-    )  # fmt: skip
+    )
     # A frame of srcdoc is under the policy of the page as well; all data in it are escaped.
     inner = unescape(explorer) if isinstance(explorer, Html) else ""
     return framed(f"{title} across languages", Html(body), scripts=inner)

@@ -112,28 +112,52 @@ def _of_the_layer(own: Tables) -> Answers:
     if not pd.isna(last["elsewhere"]):
         rest += ". Chosen on one half of the text and scored on the other, it has "
         rest += number(last["elsewhere"])
-    yield "Which layer to use for sentences?", "layers", raw.loc[MATCHED], "score", (
-        f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of like "
-        f"length is highest, {_told(raw.loc[MATCHED])}: this text {rest}."
-    )  # fmt: skip
-    yield "Does it tell languages apart?", "layers", raw.loc["LD"], "score", (
-        f"At layer {layer} a sentence is nearer to another of its language than to that one's "
-        f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: equal mean "
-        f"vectors, no more). Without the mean of each language: {_told(centred.loc['LD'])}."
-    )  # fmt: skip
-    yield "Does it tell meanings apart across languages?", "layers", raw.loc[MATCHED], "score", (
-        f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
-        f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance). Among sentences of like length: "
-        f"{_told(raw.loc[MATCHED])}. The same without the mean of each language: "
-        f"{_told(centred.loc[MATCHED])}."
-    )  # fmt: skip
+    yield (
+        "Which layer to use for sentences?",
+        "layers",
+        raw.loc[MATCHED],
+        "score",
+        (
+            f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of "
+            f"like length is highest, {_told(raw.loc[MATCHED])}: this text {rest}."
+        ),
+    )
+    yield (
+        "Does it tell languages apart?",
+        "layers",
+        raw.loc["LD"],
+        "score",
+        (
+            f"At layer {layer} a sentence is nearer to another of its language than to that one's "
+            f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: equal mean "
+            f"vectors, no more). Without the mean of each language: {_told(centred.loc['LD'])}."
+        ),
+    )
+    yield (
+        "Does it tell meanings apart across languages?",
+        "layers",
+        raw.loc[MATCHED],
+        "score",
+        (
+            f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
+            f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance). Among sentences of like "
+            f"length: {_told(raw.loc[MATCHED])}. The same without the mean of each language: "
+            f"{_told(centred.loc[MATCHED])}."
+        ),
+    )
     pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
     out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
-    yield "Does it find translations, both ways?", "retrieval", raw.loc["retrieval"], "score", (
-        f"At layer {layer} the translation is the nearest of all sentences for "
-        f"{_told(raw.loc['retrieval'])} of them, the mean over pairs and directions; from {pivot} "
-        f"for {out:.2f}, back to it for {back:.2f}."
-    )  # fmt: skip
+    yield (
+        "Does it find translations, both ways?",
+        "retrieval",
+        raw.loc["retrieval"],
+        "score",
+        (
+            f"At layer {layer} the translation is the nearest of all sentences for "
+            f"{_told(raw.loc['retrieval'])} of them, the mean over pairs and directions; from "
+            f"{pivot} for {out:.2f}, back to it for {back:.2f}."
+        ),
+    )
 
 
 def _of_languages(own: Tables) -> Answers:
@@ -148,22 +172,36 @@ def _of_languages(own: Tables) -> Answers:
         ends = " and ".join(dict.fromkeys(f"{name} {x:.2f} (of {n})" for name, x, n in mean))
         means.append(f"Mean by {kind}, the highest and the least: {ends}")
     named = f" ({named_first(bare['language'])})" if len(bare) else ""
-    yield "Which languages does it cover?", "coverage", least, "mu", (
-        f"By MEXA with {least['pivot']}, each language at its best layer, "
-        f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
-        f"{len(bare)} stay below {EDGES[1]}{named}. Without the mean of each language "
-        f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}. Best is "
-        f"{most['language']}, {_told(most, 'mu')}, least {least['language']}, "
-        f"{_told(least, 'mu')}. {'. '.join(means)}."
-    )  # fmt: skip
+    yield (
+        "Which languages does it cover?",
+        "coverage",
+        least,
+        "mu",
+        (
+            f"By MEXA with {least['pivot']}, each language at its best layer, "
+            f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
+            f"{len(bare)} stay below {EDGES[1]}{named}. Without the mean of each language "
+            f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}. Best is "
+            f"{most['language']}, {_told(most, 'mu')}, least {least['language']}, "
+            f"{_told(least, 'mu')}. {'. '.join(means)}."
+        ),
+    )
     pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
     first = pairs.iloc[0]
-    far, near = (f"{row['language_1']}–{row['language_2']}, {_told(row)}"
-                 for _, row in pairs.iloc[[0, -1]].iterrows())  # fmt: skip
-    yield "Which pairs of languages are far apart?", "pairs", first, "score", (
-        f"By MD among sentences of like length at layer {first['layer']} the farthest is "
-        f"{far}. The nearest: {near}."
-    )  # fmt: skip
+    far, near = (
+        f"{row['language_1']}–{row['language_2']}, {_told(row)}"
+        for _, row in pairs.iloc[[0, -1]].iterrows()
+    )
+    yield (
+        "Which pairs of languages are far apart?",
+        "pairs",
+        first,
+        "score",
+        (
+            f"By MD among sentences of like length at layer {first['layer']} the farthest is "
+            f"{far}. The nearest: {near}."
+        ),
+    )
 
 
 def _beside_others(own: Tables) -> Answers:
@@ -172,21 +210,34 @@ def _beside_others(own: Tables) -> Answers:
     for _, row in references[references["task"] == MATCHED].iterrows():
         verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
         verdict = next((word for word, true in verdicts.items() if true), "is not told apart from")
-        yield "How does it compare?", "references", row, "difference", (
-            f"Its MD among sentences of like length, {row['score']:.2f} at layer {row['layer']}, "
-            f"{verdict} that of {row['reference']}, {row['reference_score']:.2f} at layer "
-            f"{row['reference_layer']}. It is a difference of {_told(row, 'difference')}."
-        )  # fmt: skip
+        yield (
+            "How does it compare?",
+            "references",
+            row,
+            "difference",
+            (
+                f"Its MD among sentences of like length, {row['score']:.2f} at layer "
+                f"{row['layer']}, {verdict} that of {row['reference']}, "
+                f"{row['reference_score']:.2f} at layer "
+                f"{row['reference_layer']}. It is a difference of {_told(row, 'difference')}."
+            ),
+        )
     table, said = own["reading"], []
     for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
         over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
         shares = [f"{row['language']} {row[column]:.0%}" for _, row in over.iterrows()]
         said.append(f"{what} in {named_first(shares)}" if shares else f"no language with {what}")
     worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
-    yield "Can it read the text?", "reading", worst, "unknown", (
-        f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; the largest share of "
-        f"unknown subwords is {worst['unknown']:.1%}."
-    )  # fmt: skip
+    yield (
+        "Can it read the text?",
+        "reading",
+        worst,
+        "unknown",
+        (
+            f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; the largest share of "
+            f"unknown subwords is {worst['unknown']:.1%}."
+        ),
+    )
 
 
 def _of_labels(own: Tables) -> Answers:
@@ -195,15 +246,24 @@ def _of_labels(own: Tables) -> Answers:
     for task, rows in () if fits is None else fits.groupby("task", sort=False):
         first, bag = rows.iloc[0], rows[rows["predictor"] == TASK_BAG].iloc[0]
         better = "better than" if first["error"] < first["error_of_mean"] else "no better than"
-        yield "What does alignment predict of its tasks?", "task_fits", first, "r", (
-            f"{task}, or its {first['predictor']}, is the same in all {first['n']} languages: "
-            "there is nothing to predict."
-        ) if pd.isna(first["r"]) else (
-            f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
-            f"{_told(first, 'r')}. From the line through the other languages a language's score is "
-            f"told to within {first['error']:.3f} (root mean square), {better} from their mean, "
-            f"{first['error_of_mean']:.3f}. From {bag['predictor']} to within {bag['error']:.3f}."
-        )  # fmt: skip
+        yield (
+            "What does alignment predict of its tasks?",
+            "task_fits",
+            first,
+            "r",
+            (
+                f"{task}, or its {first['predictor']}, is the same in all {first['n']} languages: "
+                "there is nothing to predict."
+            )
+            if pd.isna(first["r"])
+            else (
+                f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
+                f"{_told(first, 'r')}. From the line through the other languages a language's "
+                f"score is told to within {first['error']:.3f} (root mean square), {better} from "
+                f"their mean, {first['error_of_mean']:.3f}. From {bag['predictor']} to within "
+                f"{bag['error']:.3f}."
+            ),
+        )
     for probed, rows in () if probes is None else probes.groupby("probed", sort=False):
         rows = rows.sort_values("accuracy", kind="stable")
         least, most = rows.iloc[0], rows.iloc[-1]
@@ -212,12 +272,19 @@ def _of_labels(own: Tables) -> Answers:
         end = "" if least["best_layer"] == least["layer"] else end
         if absent := sorted(set(own["reading"]["language"]) - set(rows["language"])):
             end += f". The data have no {named_first(absent)}"
-        yield "Does it know parts of speech and topics?", "probes", least, "accuracy", (
-            f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} right "
-            f"in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} languages "
-            f"(the commonest label: {rows['majority'].mean():.2f}). Least: {least['language']} "
-            f"{_told(least, 'accuracy')}; most: {most['language']} {_told(most, 'accuracy')}{end}."
-        )  # fmt: skip
+        yield (
+            "Does it know parts of speech and topics?",
+            "probes",
+            least,
+            "accuracy",
+            (
+                f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} "
+                f"right in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} "
+                f"languages (the commonest label: {rows['majority'].mean():.2f}). Least: "
+                f"{least['language']} {_told(least, 'accuracy')}; most: {most['language']} "
+                f"{_told(most, 'accuracy')}{end}."
+            ),
+        )
 
 
 def of_sentence_tasks(own: Tables) -> Answers:

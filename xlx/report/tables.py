@@ -48,9 +48,10 @@ HALVES_SEED = 1
 LEAST_LANGUAGES = 5
 #: Predictor → how MEXA takes the states, and how it pools layers; the first is told first.
 ALIGNMENTS = {
-    "MEXA, best layer": ("raw", "max"), "MEXA, mean of layers": ("raw", "mean"),
+    "MEXA, best layer": ("raw", "max"),
+    "MEXA, mean of layers": ("raw", "mean"),
     "MEXA, centred": ("centred", "max"),
-}  # fmt: skip
+}
 TASK_BAG = scoring.BAG
 
 
@@ -111,12 +112,13 @@ class Measured:
         """Scores of every pair at the chosen layer, and without each document."""
         vectors, device = self._states()
         return abx.exact(
-            vectors, layers=[self.layer],
+            vectors,
+            layers=[self.layer],
             measures=[x for x in registered().values() if x.told],
             masks={"like length": abx_scores.length_matched(self.corpus)},
             groups={"documents": parallel.documents(self.corpus)},
             device=device,
-        )  # fmt: skip
+        )
 
     def _states(self) -> tuple[dict[str, np.ndarray], torch.device]:
         """From this machine's cache, where a model has read the text before; its device."""
@@ -131,9 +133,11 @@ def subject(model: ReportedModel, name: Name | None = None) -> Subject:
 
 
 def measured_models(
-    models: Sequence[ReportedModel], corpus: ParallelCorpus,
-    references: Sequence[ReportedModel] = (), **options: object,
-) -> list[Measured]:  # fmt: skip
+    models: Sequence[ReportedModel],
+    corpus: ParallelCorpus,
+    references: Sequence[ReportedModel] = (),
+    **options: object,
+) -> list[Measured]:
     """Each of the models, compared with all others and the references; options: `Measured`."""
     others = {x.label: [y for y in (*models, *references) if y is not x] for x in models}
     return [Measured(x, corpus, others=others[x.label], **options) for x in models]
@@ -212,10 +216,17 @@ def reference_rows(measured: Measured) -> pd.DataFrame:
         for task in told():
             own = average(measured.raw, task, layers=[measured.layer])
             other = average(reference, task, layers=[layer])
-            rows.append({
-                "reference": label, "task": task, "layer": measured.layer, "reference_layer": layer,
-                "score": own.score, "reference_score": other.score, **_numbers(own - other),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "reference": label,
+                    "task": task,
+                    "layer": measured.layer,
+                    "reference_layer": layer,
+                    "score": own.score,
+                    "reference_score": other.score,
+                    **_numbers(own - other),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -288,13 +299,18 @@ def scores_of_tasks(
     codes = text_codes(corpus)
     where, notes = ", ".join(file.name for file in given), []
     if strange := sorted(set(scores["language"]) - set(codes)):
-        notes.append(f"{where} has scores in languages that {corpus.name} is not read in: "
-                     f"{', '.join(strange)}; they are left out.")  # fmt: skip
+        notes.append(
+            f"{where} has scores in languages that {corpus.name} is not read in: "
+            f"{', '.join(strange)}; they are left out."
+        )
     scores = scores.assign(model=scores["model"].map(named), language=scores["language"].map(codes))
     scores = scores.dropna(subset="language")
     groups = scores[scores["language"] != pivot].groupby(["task", "model"], sort=False)
-    notes += [f"{task}, {model}: too few languages to predict from, {n} in the text beside {pivot}."
-              for (task, model), n in groups.size().items() if n < LEAST_LANGUAGES]  # fmt: skip
+    notes += [
+        f"{task}, {model}: too few languages to predict from, {n} in the text beside {pivot}."
+        for (task, model), n in groups.size().items()
+        if n < LEAST_LANGUAGES
+    ]
     kept = groups.filter(lambda rows: len(rows) >= LEAST_LANGUAGES)
     if kept.empty:
         raise TextError(
@@ -325,8 +341,19 @@ def task_points(measured: Measured) -> pd.DataFrame:
             mean = (y.sum() - y) / (len(y) - 1)
             rows.append(part.assign(predictor=name, predicted=line, mean_of_others=mean))
     table = pd.concat(rows, ignore_index=True).assign(pivot=measured.pivot)
-    return table[["model", "task", "language", "predictor", "pivot", "mu", "score", "predicted",
-                  "mean_of_others"]]  # fmt: skip
+    return table[
+        [
+            "model",
+            "task",
+            "language",
+            "predictor",
+            "pivot",
+            "mu",
+            "score",
+            "predicted",
+            "mean_of_others",
+        ]
+    ]
 
 
 def task_fits(measured: Measured) -> pd.DataFrame:
@@ -370,8 +397,20 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
         table = probing.probe_topics([name], list(of_topics), n_test=n, **options)
         own = _at_layer(table[~table["centred"]], measured.layer, of_topics)
         tables.append(own.assign(probed="topics", learnt_in=probing.SOURCE))
-    columns = ["probed", "language", "name", "layer", "learnt_in", "n", "accuracy", "low", "high",
-               "majority", "best_layer", "best_accuracy"]  # fmt: skip
+    columns = [
+        "probed",
+        "language",
+        "name",
+        "layer",
+        "learnt_in",
+        "n",
+        "accuracy",
+        "low",
+        "high",
+        "majority",
+        "best_layer",
+        "best_accuracy",
+    ]
     return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)
 
 

@@ -131,11 +131,13 @@ def to_arrow(entries: Iterable[Entry]) -> pa.Table:
 def _row(entry: Entry) -> pa.Table:
     frame = isinstance(entry.value, pd.DataFrame)
     columns: dict[str, Any] = {
-        "kind": [entry.kind], "identity": [entry.identity],
-        "version": pa.array([entry.version], pa.int32()), "ask": [entry.text],
+        "kind": [entry.kind],
+        "identity": [entry.identity],
+        "version": pa.array([entry.version], pa.int32()),
+        "ask": [entry.text],
         "notebooks": pa.array([list(entry.notebooks)], pa.list_(pa.string())),
         "form": ["table" if frame else "arrays"],
-    }  # fmt: skip
+    }
     for name in provenance.PROVENANCE:
         columns[name] = pa.array([entry.made.get(name)], _TYPES.get(name, pa.string()))
     for name, column in entry.value.items():
@@ -176,10 +178,14 @@ def _entry(
     there = [x for x in names if x.startswith(_VALUE) and (x in full or column(x)[row].is_valid)]
     value: Value = Arrays([x.removeprefix(_VALUE) for x in there], array)
     return Entry(
-        head["kind"], head["identity"], head["version"], head["ask"],
+        head["kind"],
+        head["identity"],
+        head["version"],
+        head["ask"],
         pd.DataFrame(dict(value)) if head["form"] == "table" else value,
-        {name: head[name] for name in provenance.PROVENANCE}, tuple(head["notebooks"] or ()),
-    )  # fmt: skip
+        {name: head[name] for name in provenance.PROVENANCE},
+        tuple(head["notebooks"] or ()),
+    )
 
 
 def file_content(table: pa.Table, *, quick: bool = False) -> bytearray:
@@ -192,8 +198,10 @@ def file_content(table: pa.Table, *, quick: bool = False) -> bytearray:
         with pa.ipc.new_stream(buffer, table.schema, options=options) as stream:
             stream.write_table(table)
     else:
-        leaves = {field.name: field.name + ".list.element" * pa.types.is_nested(field.type)
-                  for field in table.schema}  # fmt: skip
+        leaves = {
+            field.name: field.name + ".list.element" * pa.types.is_nested(field.type)
+            for field in table.schema
+        }
         # Counts and halves have few equal ones; their high bytes alone are alike.
         split = {
             leaves[field.name]: "BYTE_STREAM_SPLIT"
@@ -202,10 +210,14 @@ def file_content(table: pa.Table, *, quick: bool = False) -> bytearray:
             and (pa.types.is_unsigned_integer(x := field.type.value_type) or pa.types.is_float16(x))
         }
         pq.write_table(
-            table, buffer, compression="zstd", compression_level=19, column_encoding=split or None,
+            table,
+            buffer,
+            compression="zstd",
+            compression_level=19,
+            column_encoding=split or None,
             use_dictionary=[leaf for leaf in leaves.values() if leaf not in split],
             row_group_size=max(1, _GROUP * len(table) // max(table.nbytes, 1)),
-        )  # fmt: skip
+        )
     return store.sealed(bytearray(buffer.getvalue()), first=quick)
 
 
@@ -326,8 +338,10 @@ class Ledger:
     def shards(self, kind: str = "*") -> dict[Path, Shard]:
         """The files that can be trusted, opened."""
         record = {self.root / file: more[-1] for file, more in self.notes(SHARDS).items()}
-        read = {file: _trusted(file, partial(Shard, digest=record.get(file, "")))
-                for file in self.files(kind)}  # fmt: skip
+        read = {
+            file: _trusted(file, partial(Shard, digest=record.get(file, "")))
+            for file in self.files(kind)
+        }
         return {file: shard for file, shard in read.items() if shard is not None}
 
     def get(self, ask: Ask) -> Entry | None:

@@ -33,9 +33,13 @@ def bar(
     """A bar over items, or one that is moved by ``update``; closes when the items end."""
     kind = tqdm_auto if in_notebook() else tqdm
     return kind(
-        items, desc=what, total=total, unit=f" {unit}" if unit else "it", disable=not watched(),
+        items,
+        desc=what,
+        total=total,
+        unit=f" {unit}" if unit else "it",
+        disable=not watched(),
         leave=None,  # a bar within another one goes when it is through
-    )  # fmt: skip
+    )
 
 
 def forecast(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:

@@ -34,9 +34,19 @@ AROUND = (
 )
 #: The columns of provenance, in order.
 PROVENANCE = (
-    "code", "xlx", "torch", "transformers", "python", "cpu", "device", "threads", "seconds",
-    "commit", "date", "predictions",
-)  # fmt: skip
+    "code",
+    "xlx",
+    "torch",
+    "transformers",
+    "python",
+    "cpu",
+    "device",
+    "threads",
+    "seconds",
+    "commit",
+    "date",
+    "predictions",
+)
 
 
 def code_hash(function: Callable[..., Any]) -> str:
@@ -167,11 +177,13 @@ def environment() -> dict[str, str | int]:
     device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
     return {
         **{name: _version(name) for name in (PACKAGE, "torch", "transformers")},
-        "python": platform.python_version(), "cpu": cpu(), "commit": commit(),
+        "python": platform.python_version(),
+        "cpu": cpu(),
+        "commit": commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         "threads": torch.get_num_threads(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-    }  # fmt: skip
+    }
 
 
 @cache

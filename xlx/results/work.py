@@ -145,8 +145,11 @@ def results(
         _journal.add(ask, origin, entry)
         if origin == "ledger" and ask.identity in sampled and not fixed:
             again[position] = entry
-    missing = [position for ask, position in first.items()
-               if ask not in values and position not in uncomputable]  # fmt: skip
+    missing = [
+        position
+        for ask, position in first.items()
+        if ask not in values and position not in uncomputable
+    ]
     if missing and current().policy == "only":
         notebook = os.environ.get("XLX_NOTEBOOK", "")
         raise MissingResultError(

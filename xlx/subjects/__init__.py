@@ -12,5 +12,12 @@ from xlx.subjects.loading import Encoder, list_models, load
 from xlx.subjects.states import embed, embed_corpus
 
 __all__ = [
-    "Encoder", "Job", "Recipe", "embed", "embed_corpus", "finetune_all", "list_models", "load",
-]  # fmt: skip
+    "Encoder",
+    "Job",
+    "Recipe",
+    "embed",
+    "embed_corpus",
+    "finetune_all",
+    "list_models",
+    "load",
+]

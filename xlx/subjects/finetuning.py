@@ -282,9 +282,12 @@ def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
 
 
 def training_loss(
-    model: torch.nn.Module, rows: Mapping[str, torch.Tensor], labels: torch.Tensor, recipe: Recipe,
+    model: torch.nn.Module,
+    rows: Mapping[str, torch.Tensor],
+    labels: torch.Tensor,
+    recipe: Recipe,
     entropy: tuple[int, ...],
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``.
 
     ``labels`` are classes ``(n,)``, or of a reader the places of first and last token ``(n, 2)``,
@@ -369,12 +372,15 @@ class _Training:
         self.lengths = np.array([len(row["input_ids"]) for row in self.train.rows])
         self.optimiser = torch.optim.AdamW(
             [weights for weights in self.tuned.model.parameters() if weights.requires_grad],
-            lr=recipe.learning_rate, weight_decay=recipe.weight_decay,
-        )  # fmt: skip
+            lr=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+        )
         self.schedule = get_scheduler(
             "linear" if recipe.schedule == "linear" else "constant_with_warmup",
-            self.optimiser, round(recipe.warmup * self.n_steps), self.n_steps,
-        )  # fmt: skip
+            self.optimiser,
+            round(recipe.warmup * self.n_steps),
+            self.n_steps,
+        )
         self.parts = {"optimiser": self.optimiser, "schedule": self.schedule}
         self.done = self._left()
 

@@ -48,9 +48,14 @@ def load_model(
             options["add_pooling_layer"] = False  # an extra map of the first token, not a layer
     with quiet(), load_errors(label, folder):
         model, report = AutoModel.from_pretrained(
-            folder, config=config, dtype=dtype, weights_only=True, output_loading_info=True,
-            **LOCAL, **options,
-        )  # fmt: skip
+            folder,
+            config=config,
+            dtype=dtype,
+            weights_only=True,
+            output_loading_info=True,
+            **LOCAL,
+            **options,
+        )
     if hasattr(model, "pad_index"):  # of XLM, which would not count tokens of this id
         model.pad_index = -1
     of_decoder = ("decoder.",) if config.is_encoder_decoder else ()
@@ -68,9 +73,12 @@ def load_model(
 
 
 def placement(
-    label: str, folder: Path, dtype: torch.dtype, device_map: DeviceMap | None,
+    label: str,
+    folder: Path,
+    dtype: torch.dtype,
+    device_map: DeviceMap | None,
     quantization: str | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What `transformers` is told of a model that is spread over devices, or quantised."""
     from transformers import BitsAndBytesConfig
 

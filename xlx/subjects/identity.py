@@ -72,9 +72,10 @@ def download_ahead(name: str) -> str | None:
         info = hub.HfApi().model_info(name, revision=None, files_metadata=True)
     sizes = {file.rfilename: file.size for file in info.siblings or ()} if info else {}
     missing = {
-        file: sizes[file] for file in files_read(list(sizes))
+        file: sizes[file]
+        for file in files_read(list(sizes))
         if not isinstance(hub.try_to_load_from_cache(name, file, revision=info.sha), str)
-    }  # fmt: skip
+    }
     if not missing:
         return None
     total = sum(size or 0 for size in missing.values())

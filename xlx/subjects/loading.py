@@ -290,9 +290,17 @@ def load(
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
-        label, step, content, model, words, kind, torch_device, weight_type(dtype),
-        own_vector(label, folder), dtype == "tf32",
-    )  # fmt: skip
+        label,
+        step,
+        content,
+        model,
+        words,
+        kind,
+        torch_device,
+        weight_type(dtype),
+        own_vector(label, folder),
+        dtype == "tf32",
+    )
 
 
 def placed(model: Any, device: torch.device, *, spread: bool = False) -> torch.device:
@@ -389,9 +397,12 @@ def task_model(
 
 
 def headed_model(
-    name: Name, max_length: int | None = None, *, reads: bool = False,
+    name: Name,
+    max_length: int | None = None,
+    *,
+    reads: bool = False,
     quantization: str | None = None,
-) -> tuple[Any, Any, int | None]:  # fmt: skip
+) -> tuple[Any, Any, int | None]:
     """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
 
     As `task_model`, of any kind, spread as the settings say. Raises as `load`, also for one without
@@ -457,9 +468,14 @@ def _with_head(
     # replaces them.
     with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
         model, report = model_class.from_pretrained(
-            folder, dtype=torch.float32, weights_only=True, ignore_mismatched_sizes=False,
-            output_loading_info=True, **folders.LOCAL, **options,
-        )  # fmt: skip
+            folder,
+            dtype=torch.float32,
+            weights_only=True,
+            ignore_mismatched_sizes=False,
+            output_loading_info=True,
+            **folders.LOCAL,
+            **options,
+        )
     inside = model.base_model_prefix + "."
     folders.check_layers(label, model.base_model, report["unexpected_keys"])
     folders.check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])

@@ -27,26 +27,37 @@ POOLINGS = ("mean", "weighted_mean", "last", "cls", OWN)
 #: What sentence-transformers call poolings, before 5.4 in flags and since in a word → ours; vectors
 #: of several are joined in this order.
 _POOLED = {
-    "cls_token": ("cls", "cls"), "max_tokens": ("max", "max"), "mean_tokens": ("mean", "mean"),
+    "cls_token": ("cls", "cls"),
+    "max_tokens": ("max", "max"),
+    "mean_tokens": ("mean", "mean"),
     "mean_sqrt_len_tokens": ("mean_sqrt_len_tokens", "mean_sqrt_len"),
-    "weightedmean_tokens": ("weightedmean", "weighted_mean"), "lasttoken": ("lasttoken", "last"),
-}  # fmt: skip
+    "weightedmean_tokens": ("weightedmean", "weighted_mean"),
+    "lasttoken": ("lasttoken", "last"),
+}
 _OF_A_VECTOR = dict.fromkeys(("module_input_name", "module_output_name"), ("sentence_embedding",))
 #: What a module of sentence-transformers may declare, and with which values: None is any.
 _SAID: dict[str, dict[str, tuple | None]] = {
     "Transformer": {
-        "max_seq_length": None, "do_lower_case": None, "unpad_inputs": None,
-        "transformer_task": ("feature-extraction",), "module_output_name": ("token_embeddings",),
+        "max_seq_length": None,
+        "do_lower_case": None,
+        "unpad_inputs": None,
+        "transformer_task": ("feature-extraction",),
+        "module_output_name": ("token_embeddings",),
         "modality_config": (
             {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
         ),
     },
-    "Pooling": {"word_embedding_dimension": None, "embedding_dimension": None, "pooling_mode": None,
-                "include_prompt": None} | {f"pooling_mode_{flag}": None for flag in _POOLED},
+    "Pooling": {
+        "word_embedding_dimension": None,
+        "embedding_dimension": None,
+        "pooling_mode": None,
+        "include_prompt": None,
+    }
+    | {f"pooling_mode_{flag}": None for flag in _POOLED},
     "Dense": dict.fromkeys(("in_features", "out_features", "bias", "activation_function"))
     | _OF_A_VECTOR,
     "Normalize": _OF_A_VECTOR,
-}  # fmt: skip
+}
 #: Of models with a decoder those that sentence-transformers load without it, as is done here.
 _ENCODER_ALONE = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "m2m_100")
 
@@ -103,8 +114,16 @@ class OwnVector:
         """SHA-256 over all that decides the vectors but for the model."""
         files = [store.digest_of(file) for _, folder, _ in self.heads for file in _weights(folder)]
         heads = [(kind, said) for kind, _, said in self.heads]
-        said = (self.poolings, heads, self.prompt, self.pools_prompt, self.max_length, self.lower,
-                self.seed, files)  # fmt: skip
+        said = (
+            self.poolings,
+            heads,
+            self.prompt,
+            self.pools_prompt,
+            self.max_length,
+            self.lower,
+            self.seed,
+            files,
+        )
         return hashlib.sha256(repr(said).encode()).hexdigest()
 
     def told(self) -> str:
@@ -112,9 +131,10 @@ class OwnVector:
         said = {
             f"after the prompt {self.prompt!r}": self.prompt,
             "which is not pooled": self.prompt and not self.pools_prompt,
-            f"cut at {self.max_length} tokens": self.max_length, "in lower case": self.lower,
+            f"cut at {self.max_length} tokens": self.max_length,
+            "in lower case": self.lower,
             f"compared by cosine, though it names {self.similarity}": self.similarity != "cosine",
-        }  # fmt: skip
+        }
         parts = [f"{self.pooling.replace('_', ' ')} of all tokens, special ones too"]
         parts += [f"then {kind}" for kind, *_ in self.heads]
         parts += [text for text, true in said.items() if true]

@@ -87,9 +87,12 @@ def windows(
     for start in range(0, len(questions), TOKENISED_AT_ONCE):
         examples = range(len(questions))[start : start + TOKENISED_AT_ONCE]
         read = tokenizer(
-            [questions[i] for i in examples], [contexts[i] for i in examples],
-            return_attention_mask=False, return_offsets_mapping=True, verbose=False,
-        )  # fmt: skip
+            [questions[i] for i in examples],
+            [contexts[i] for i in examples],
+            return_attention_mask=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
         spans = read.pop("offset_mapping")
         for k, i in enumerate(examples):
             sides = read.sequence_ids(k)
@@ -281,9 +284,11 @@ class Tuned:
             place = torch.arange(length, device=self.device)
             low, high = torch.from_numpy(context[batch].T[:, :, None]).to(self.device)
             score, first, last = best_spans(
-                output.start_logits.float(), output.end_logits.float(),
-                (place >= low) & (place < high), self.recipe.longest_answer,
-            )  # fmt: skip
+                output.start_logits.float(),
+                output.end_logits.float(),
+                (place >= low) & (place < high),
+                self.recipe.longest_answer,
+            )
             scores[batch] = score.cpu().numpy()
             places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
         ends = np.cumsum([len(laid.windows) for laid in sets])[:-1]
@@ -389,9 +394,11 @@ class Headed:
             self.model, self.max_length, reads=classes is None, quantization=self.quantization
         )
         recipe = Recipe(
-            max_length=self.max_length, dtype=current().dtype, stride=self.stride,
+            max_length=self.max_length,
+            dtype=current().dtype,
+            stride=self.stride,
             longest_answer=self.longest_answer,
-        )  # fmt: skip
+        )
         spread = current().device_map is not None
         device = loading.placed(model, loading.device_of(None), spread=spread)
         return Tuned(model.eval(), tokenizer, limit, recipe, device, order)

@@ -270,12 +270,18 @@ def _states_ask(
     """By what the states of sentences are kept in the cache of this machine."""
     made_by = provenance.environment()
     key = {
-        "model": encoder.fingerprint, "pooling": way[0], "special_tokens": way[1],
-        "max_length": encoder.reader(way[0]).limit(max_length), "dtype": encoder.precision,
-        "device": encoder.device.type, **({"own": encoder.own.content} if way[0] == OWN else {}),
-        "code": provenance.code_hash(pooled_states), "torch": made_by["torch"],
-        "transformers": made_by["transformers"], "text": sentences_hash(sentences),
-    }  # fmt: skip
+        "model": encoder.fingerprint,
+        "pooling": way[0],
+        "special_tokens": way[1],
+        "max_length": encoder.reader(way[0]).limit(max_length),
+        "dtype": encoder.precision,
+        "device": encoder.device.type,
+        **({"own": encoder.own.content} if way[0] == OWN else {}),
+        "code": provenance.code_hash(pooled_states),
+        "torch": made_by["torch"],
+        "transformers": made_by["transformers"],
+        "text": sentences_hash(sentences),
+    }
     return Ask("embeddings", key)
 
 
@@ -453,10 +459,12 @@ def _read(
     told = told and "token_type_ids" in inspect.signature(reader.model.forward).parameters
     prompt = own.prompt if own else ""
     columns, cut = tokenise(
-        reader.tokenizer, *([prompt + text for text in side] for side in sides),
-        limit=reader.limit(max_length, pair=len(sides) == 2), return_special_tokens_mask=True,
+        reader.tokenizer,
+        *([prompt + text for text in side] for side in sides),
+        limit=reader.limit(max_length, pair=len(sides) == 2),
+        return_special_tokens_mask=True,
         return_token_type_ids=told,
-    )  # fmt: skip
+    )
     return columns, ["input_ids", "token_type_ids"] if told else ["input_ids"], cut
 
 

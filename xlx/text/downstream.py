@@ -50,8 +50,17 @@ _NO_SETTING = re.compile(
 ).fullmatch
 #: Codes with several texts in FLORES-200, and the labels that Belebele and FLORES+ add to it.
 _SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
-_ADDED = {"bn_Latn", "ca_Latn_ES", "hi_Latn", "mni_Mtei", "ne_Latn", "oc_Latn_ES", "sd_Deva",
-          "si_Latn", "ur_Latn"}  # fmt: skip
+_ADDED = {
+    "bn_Latn",
+    "ca_Latn_ES",
+    "hi_Latn",
+    "mni_Mtei",
+    "ne_Latn",
+    "oc_Latn_ES",
+    "sd_Deva",
+    "si_Latn",
+    "ur_Latn",
+}
 #: The bare code of a language is that of this label.
 _CHOSEN = {parse_tag(language.flores): code for code, language in LANGUAGES.items()}
 
@@ -272,11 +281,13 @@ def _setting(content: dict, name: str) -> dict[str, object]:
     every = {x: content.get(f"{x}_sha") or content.get(x) for x in _OF_ALL}
     every |= {x: config.get(x) for x in ("limit", "gen_kwargs")} | {"model_args": arguments}
     return {f"{x} {{}}": value or "none" for x, value in every.items() if config} | {
-        "{} shots": shots, "seed of shots {}": config.get("fewshot_seed") if shots else None,
-        "at most {} tokens": content.get("max_length"), "model {}": config.get("model_sha") or None,
+        "{} shots": shots,
+        "seed of shots {}": config.get("fewshot_seed") if shots else None,
+        "at most {} tokens": content.get("max_length"),
+        "model {}": config.get("model_sha") or None,
         "version {}": (_inner(content, "versions") or {}).get(name),
         "prompt {}": hashlib.sha256(prompt.encode()).hexdigest()[:8] if own else None,
-    }  # fmt: skip
+    }
 
 
 def _inner(content: object, name: str) -> dict | None:

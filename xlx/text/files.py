@@ -157,10 +157,14 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
             nested = [x for x in table if len(table) and isinstance(table[x].iloc[0], dict)]
             return pd.concat([table, *(pd.DataFrame([*table[x]]) for x in nested)], axis=1)
         if ".tmx" in file.suffixes:
-            return pd.DataFrame({"id": unit.get("tuid")} | {
-                (one.get(_LANG) or one.get("lang")): _segment(one.find("seg"))
-                for one in unit.iter("tuv")
-            } for unit in ElementTree.fromstring(data).iter("tu"))  # fmt: skip
+            return pd.DataFrame(
+                {"id": unit.get("tuid")}
+                | {
+                    (one.get(_LANG) or one.get("lang")): _segment(one.find("seg"))
+                    for one in unit.iter("tuv")
+                }
+                for unit in ElementTree.fromstring(data).iter("tu")
+            )
         header, *lines = decode(data, where) or [""]
         if "\t" in header:
             return tsv(data, where)

@@ -57,24 +57,33 @@ class _Source(NamedTuple):
 _UD_URL = "universaldependencies.org, github.com/UniversalDependencies"
 _SOURCES = {
     "ud": _Source(
-        "POS", _UD_URL, "UD_German-GSD/de_gsd-ud-train.conllu",
+        "POS",
+        _UD_URL,
+        "UD_German-GSD/de_gsd-ud-train.conllu",
         r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
     ),
     "pud": _Source(
-        "POS", _UD_URL, "UD_German-PUD/de_pud-ud-test.conllu",
-        r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", ("test",),
+        "POS",
+        _UD_URL,
+        "UD_German-PUD/de_pud-ud-test.conllu",
+        r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu",
+        ("test",),
     ),
     "wikiann": _Source(
-        "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
+        "NER",
+        "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
         "train-de.tsv (XTREME) or de/train (WikiAnn)",
         r"{part}-{language}\.tsv|(.*/)?{language}/{part}",
     ),
     "uner": _Source(
-        "NER", "universalner.org, github.com/UniversalNER",
-        "UNER_Croatian-SET/hr_set-ud-train.iob2", r"{language}_[a-z0-9]+-ud-{part}\.iob2",
+        "NER",
+        "universalner.org, github.com/UniversalNER",
+        "UNER_Croatian-SET/hr_set-ud-train.iob2",
+        r"{language}_[a-z0-9]+-ud-{part}\.iob2",
     ),
     "xnli": _Source(
-        "NLI", "github.com/facebookresearch/XNLI",
+        "NLI",
+        "github.com/facebookresearch/XNLI",
         "xnli.dev.tsv (XNLI-1.0), dev-de.tsv (XTREME) or multinli.train.de.tsv (XNLI-MT-1.0)",
         r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
     ),
@@ -82,15 +91,17 @@ _SOURCES = {
     "xnli-whole": _Source("NLI", "all of xnli", only=("train", "test")),
     "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations"),
     "pawsx": _Source(
-        "PI", "github.com/google-research-datasets/paws",
+        "PI",
+        "github.com/google-research-datasets/paws",
         "de/test_2k.tsv, en/train.tsv, de/translated_train.tsv (PAWS-X) or dev-de.tsv (XTREME)",
         r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
     ),
     "sib200": _Source(
-        "TOPIC", "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
+        "TOPIC",
+        "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
         "deu_Latn/train.tsv, dev.tsv and test.tsv",
     ),
-}  # fmt: skip
+}
 _DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
 
 

@@ -34,14 +34,24 @@ TABLE_2 = ("ABX", "POS mono", "POS CL", "NER mono", "NER CL", "NLI mono", "NLI C
 _KEPT = {"tw": "tw", "twi": "tw", "tl": "tl", "tgl": "tl", "ktu": "kg"}
 #: What FLORES+ marks with a Glottocode, as FLORES-200 has it, or by where it is spoken.
 _GLOTTOCODES = {
-    "nort3139": "apc_Arab", "sout3123": "ajp_Arab", "akua1239": "ak_Latn",
-    "asan1239": "tw_Latn", "vale1252": "ca_Latn_ES", "aran1260": "oc_Latn_ES",
-}  # fmt: skip
+    "nort3139": "apc_Arab",
+    "sout3123": "ajp_Arab",
+    "akua1239": "ak_Latn",
+    "asan1239": "tw_Latn",
+    "vale1252": "ca_Latn_ES",
+    "aran1260": "oc_Latn_ES",
+}
 #: Tags of `parse_tag` under which FLORES+ and others have a text that FLORES-200 has, too.
 RENAMED = {
-    "fil": "tl", "fil_Latn": "tl_Latn", "fil_PH": "tl_Latn", "fa_AF": "fa_Arab_AF",
-    "zh_CN": "zh_Hans", "zh_SG": "zh_Hans", "zh_TW": "zh_Hant", "zh_HK": "zh_Hant",
-}  # fmt: skip
+    "fil": "tl",
+    "fil_Latn": "tl_Latn",
+    "fil_PH": "tl_Latn",
+    "fa_AF": "fa_Arab_AF",
+    "zh_CN": "zh_Hans",
+    "zh_SG": "zh_Hans",
+    "zh_TW": "zh_Hant",
+    "zh_HK": "zh_Hant",
+}
 #: Languages that write an i without a dot as a letter of its own, whose capital is I.
 _TWO_I = {"tr", "az"}
 #: Codes of ISO 639 that name no language: undetermined, several, uncoded, no linguistic content.
@@ -50,8 +60,11 @@ _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}
 
 #: Names with the language at one end (Moses, OPUS, WMT, NTREX), and what may differ beside it.
 _TAG = r"(?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)"
-_AT_AN_END = (rf"(?P<stem>.+?)[._-]{_TAG}", rf"(?P<stem>.+?)[._-]{_TAG}\.\w+",
-          rf"{_TAG}[._](?P<stem>.+)")  # fmt: skip
+_AT_AN_END = (
+    rf"(?P<stem>.+?)[._-]{_TAG}",
+    rf"(?P<stem>.+?)[._-]{_TAG}\.\w+",
+    rf"{_TAG}[._](?P<stem>.+)",
+)
 _ROLE = re.compile(r"[._-](src|ref|source|reference|target|trg|tgt)([._-]?[A-Z0-9])?(?=[._-]|$)")
 
 
@@ -136,19 +149,30 @@ _FAMILIES = {
     "Afro-Asiatic": "acm acq aeb ajp amh apc arb ars ary arz gaz hau heb kab mlt som taq tir zgh",
     "Atlantic-Congo": "aka bem cjk ewe fon fuv ibo kam kbp kik kin kmb kon lin lua lug mos nso nya "
     "run sag sna sot ssw swh tsn tso tum twi umb vmw wol xho yor zul",
-    "Austroasiatic": "khm sat vie", "Aymaran": "ayr", "Basque": "eus", "Constructed": "epo",
+    "Austroasiatic": "khm sat vie",
+    "Aymaran": "ayr",
+    "Basque": "eus",
+    "Constructed": "epo",
     "Austronesian": "ace ban bjn bug ceb fij ilo ind jav meo min mri pag plt smo sun tgl war zsm",
-    "Dravidian": "kan mal tam tel", "Japonic": "jpn", "Kartvelian": "kat", "Koreanic": "kor",
+    "Dravidian": "kan mal tam tel",
+    "Japonic": "jpn",
+    "Kartvelian": "kat",
+    "Koreanic": "kor",
     "Indo-European": "afr als asm ast awa bel ben bho bos bul cat ces ckb cym dan deu ell eng fao "
     "fra fur gla gle glg guj hat hin hne hrv hye isl ita kas kea kmr lij lim lit lmo ltg ltz lvs "
     "mag mai mar mkd nld nno nob npi oci ory pan pap pbt pes pol por prs ron rus san scn sin slk "
     "slv snd spa srd srp swe szl tgk tpi ukr urd vec ydd arg bre dgo doi gom lat lld",
-    "Mande": "bam dyu nqo", "Mongolic": "khk", "Nilotic": "dik luo nus", "Quechuan": "quy",
-    "Saharan": "knc", "Sino-Tibetan": "bod brx dzo kac lus mni mya wuu yue zho",
+    "Mande": "bam dyu nqo",
+    "Mongolic": "khk",
+    "Nilotic": "dik luo nus",
+    "Quechuan": "quy",
+    "Saharan": "knc",
+    "Sino-Tibetan": "bod brx dzo kac lus mni mya wuu yue zho",
     "Tai-Kadai": "lao shn tha",
-    "Tupian": "grn", "Turkic": "azb azj bak chv crh kaa kaz kir tat tuk tur tyv uig uzn uzs",
+    "Tupian": "grn",
+    "Turkic": "azb azj bak chv crh kaa kaz kir tat tuk tur tyv uig uzn uzs",
     "Uralic": "chm est fin hun mhr myv",
-}  # fmt: skip
+}
 _FAMILY_OF = {code: family for family, codes in _FAMILIES.items() for code in codes.split()}
 
 
@@ -164,11 +188,20 @@ _MAIN = (
 )
 _FAMILY_BY_CODE = _FAMILY_OF | {pair[:3]: _FAMILY_OF[pair[4:]] for pair in _MAIN.split()}
 _NAMES = {
-    "acm": "Mesopotamian Arabic", "acq": "Ta’izzi-Adeni Arabic", "ajp": "South Levantine Arabic",
-    "apc": "North Levantine Arabic", "azb": "South Azerbaijani", "cjk": "Chokwe", "fa_AF": "Dari",
-    "fuv": "Nigerian Fulfulde", "hne": "Chhattisgarhi", "kbp": "Kabiyè", "pbt": "Southern Pashto",
-    "quy": "Ayacucho Quechua", "taq": "Tamasheq",
-}  # fmt: skip
+    "acm": "Mesopotamian Arabic",
+    "acq": "Ta’izzi-Adeni Arabic",
+    "ajp": "South Levantine Arabic",
+    "apc": "North Levantine Arabic",
+    "azb": "South Azerbaijani",
+    "cjk": "Chokwe",
+    "fa_AF": "Dari",
+    "fuv": "Nigerian Fulfulde",
+    "hne": "Chhattisgarhi",
+    "kbp": "Kabiyè",
+    "pbt": "Southern Pashto",
+    "quy": "Ayacucho Quechua",
+    "taq": "Tamasheq",
+}
 _SCRIPTS = dict.fromkeys(("acm", "acq", "ajp", "azb", "pbt"), "Arab") | {"crh": "Latn"}
 
 

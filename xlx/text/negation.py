@@ -20,9 +20,20 @@ from xlx.text.parallel import ParallelCorpus
 optimize = deferred("scipy.optimize")
 
 NEGATORS = (
-    "not", "no", "never", "nothing", "none", "nor", "neither", "nobody", "nowhere", "cannot",
-    "naught", "nought", "nay",
-)  # fmt: skip
+    "not",
+    "no",
+    "never",
+    "nothing",
+    "none",
+    "nor",
+    "neither",
+    "nobody",
+    "nowhere",
+    "cannot",
+    "naught",
+    "nought",
+    "nay",
+)
 #: Other languages have a negator for these, or none, as it comes: alone they decide nothing.
 UNSURE = ("without", "lest", "unless", "except", "until", "hardly", "scarcely")
 CLASSES = ("affirmed", "negated")
@@ -33,8 +44,10 @@ ELSEWHERE = 0.25
 #: To learn from, read by members of the family as translations; to test on, read by none.
 LEARNT, UNREAD = "new-testament", ("new-testament-held-out", "wmt24pp", "flores200-negation")
 
-_NEGATED, _OPEN = (re.compile(rf"\b(?:{'|'.join(x)})\b{more}", re.IGNORECASE)
-                   for x, more in ((NEGATORS, r"|n['’]t\b"), (UNSURE, "")))  # fmt: skip
+_NEGATED, _OPEN = (
+    re.compile(rf"\b(?:{'|'.join(x)})\b{more}", re.IGNORECASE)
+    for x, more in ((NEGATORS, r"|n['’]t\b"), (UNSURE, ""))
+)
 
 
 def negated(english: Sequence[str]) -> np.ndarray:
@@ -43,9 +56,12 @@ def negated(english: Sequence[str]) -> np.ndarray:
 
 
 def matched(
-    english: Sequence[str], n: int | None, seed: int, domains: Sequence[str] | None = None,
+    english: Sequence[str],
+    n: int | None,
+    seed: int,
+    domains: Sequence[str] | None = None,
     labels: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Positions and labels of n sentences, half of them negated: int64 ``(n,)`` each, in order.
 
     ``labels``: of another task than negation, 1, 0 or -1 as `negated` has them.
@@ -85,11 +101,16 @@ def denials(corpus: ParallelCorpus, n: int | None, seed: int) -> dict[str, Examp
     ids = tuple(f"{corpus.name}:{corpus.ids[i]}" for i in places)
     return {
         code: Examples(
-            f"{corpus.name} {code}, negation", code, tuple(texts[i] for i in places), None, labels,
-            CLASSES, ids,
+            f"{corpus.name} {code}, negation",
+            code,
+            tuple(texts[i] for i in places),
+            None,
+            labels,
+            CLASSES,
+            ids,
         )
         for code, texts in corpus.sentences.items()
-    }  # fmt: skip
+    }
 
 
 def parts(
@@ -121,6 +142,11 @@ def parts(
 def _behind(first: Examples, more: Examples) -> Examples:
     """Two sets of one language as one."""
     return Examples(
-        f"{first.name} and {more.name}", first.language, first.first + more.first, None,
-        np.r_[first.labels, more.labels], first.classes, first.ids + more.ids,
-    )  # fmt: skip
+        f"{first.name} and {more.name}",
+        first.language,
+        first.first + more.first,
+        None,
+        np.r_[first.labels, more.labels],
+        first.classes,
+        first.ids + more.ids,
+    )

@@ -71,20 +71,32 @@ class Origin:
 _ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/flores200_dataset.tar.gz"
 _PIN = "b8b0b76783024b85797e5cc75064eb83fc5288b41e9654dabc7be6ae944011f6"
 _FLORES = Origin(
-    "CC BY-SA 4.0", "FLORES-200 (NLLB Team et al. 2022), github.com/facebookresearch/flores",
-    "flores", "devtest", owner="flores200", extra="metadata_devtest.tsv",
-)  # fmt: skip
+    "CC BY-SA 4.0",
+    "FLORES-200 (NLLB Team et al. 2022), github.com/facebookresearch/flores",
+    "flores",
+    "devtest",
+    owner="flores200",
+    extra="metadata_devtest.tsv",
+)
 _PART, _PARTS = replace(_FLORES, suffix="txt", extra=""), paths.DATA / "flores200"
 _VERSES = Origin(
     "public domain; pt: CC BY 3.0 BR",
     "New Testaments, CrossWire modules via github.com/scrollmapper/bible_databases",
-    "code", "tsv", "new_testament/checksums.tsv", "new-testament",
+    "code",
+    "tsv",
+    "new_testament/checksums.tsv",
+    "new-testament",
     shipped=paths.DATA / "pretraining" / "bible_nt.tar.xz",
-)  # fmt: skip
+)
 ORIGINS = {
     "wmt24pp": Origin(
-        "Apache-2.0", "WMT24++ (Deutsch et al. 2025), huggingface.co/datasets/google/wmt24pp",
-        "wmt24pp", "txt", owner="wmt24pp", extra="segments.tsv", shipped=paths.DATA / "wmt24pp",
+        "Apache-2.0",
+        "WMT24++ (Deutsch et al. 2025), huggingface.co/datasets/google/wmt24pp",
+        "wmt24pp",
+        "txt",
+        owner="wmt24pp",
+        extra="segments.tsv",
+        shipped=paths.DATA / "wmt24pp",
     ),
     "flores200": _FLORES,
     "flores200-dev": replace(_FLORES, suffix="dev", extra="metadata_dev.tsv"),
@@ -97,10 +109,11 @@ ORIGINS = {
     ),
     "new-testament": _VERSES,
     "new-testament-held-out": replace(
-        _VERSES, owner="new-testament-held-out",
+        _VERSES,
+        owner="new-testament-held-out",
         shipped=paths.DATA / "new_testament" / "held_out.tar.xz",
     ),
-}  # fmt: skip
+}
 
 
 class CorpusTexts(NamedTuple):
@@ -182,9 +195,11 @@ def _texts(
     if origin.variety == "code":
         verses = {x: files.by_id(files.with_ids(lines[x], where[x]), where[x]) for x in keys}
         ids, texts = files.in_common(
-            {code: {x: v for x, v in own.items() if _SOME_LETTERS.match(v)}
-             for code, own in verses.items()}
-        )  # fmt: skip
+            {
+                code: {x: v for x, v in own.items() if _SOME_LETTERS.match(v)}
+                for code, own in verses.items()
+            }
+        )
         segments = {"id": ids, "domain": tuple(verse.split(".")[0] for verse in ids)}
     else:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
@@ -321,8 +336,9 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     where = {key: f"{key}: {file}" for key, file in names.items()}
     lines = {
         key: decode(files.unpacked(file.read_bytes(), where[key]), where[key])
-        for key, file in names.items() if not columns
-    }  # fmt: skip
+        for key, file in names.items()
+        if not columns
+    }
     layout = said or _layout(names.values(), lines.values())
     segments, notes = _segments(folder), []
     if layout == _BY_LINE:
@@ -384,10 +400,13 @@ def _is_tag(file: Path) -> bool:
 def _beside_left_out(folder: Path) -> list[Path]:
     """The files of a folder that should be text."""
     return [
-        file for file in sorted(folder.iterdir())
-        if not file.is_dir() and not file.name.startswith(".") and file.name != _SEGMENTS
+        file
+        for file in sorted(folder.iterdir())
+        if not file.is_dir()
+        and not file.name.startswith(".")
+        and file.name != _SEGMENTS
         and file.name.lower().split(".")[0] not in _BESIDE
-    ]  # fmt: skip
+    ]
 
 
 def _segments(folder: Path) -> dict[str, tuple[str, ...]]:

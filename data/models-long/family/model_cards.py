@@ -44,15 +44,18 @@ def model_card(
         where=f"data/models-long/{recipe.name}/step-{recipe.steps:06d}",
         objectives=", ".join(_LEARNING[objective] for objective in recipe.objectives),
         codes=f" of them: {', '.join(recipe.languages)};" if recipe.languages else "",
-        english="English as every other" if share is None
+        english="English as every other"
+        if share is None
         else f"English fixed at {share:.0%}, the others share the rest so",
         pairs=f"; {recipe.pair_share:.0%} of the rows hold translations, a sentence behind its own"
-        if recipe.pair_share else "",
+        if recipe.pair_share
+        else "",
         precision="bfloat16 autocast" if products == "bfloat16" else products,
         final=", ".join(f"{row.objective} {row.loss:.2f}" for row in last.itertuples()),
         steps=", ".join(f"{step:,}" for step in recipe.checkpoint_steps()),
         averaged=f", of weights averaged over the last {averaged:.0%} of the steps so far"
-        if averaged else "",
+        if averaged
+        else "",
         counted="next" if recipe.decoder else "masked",
         table=f"{table}Mean over {len(by_language)} languages: {by_language.mean():.2f}.",
-    )  # fmt: skip
+    )

@@ -46,11 +46,18 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
         special |= {"type_vocab_size": 1}
         positions += PAD + 1
     config = AutoConfig.for_model(
-        architecture, vocab_size=recipe.vocabulary, hidden_size=recipe.hidden_size,
-        num_hidden_layers=recipe.layers, num_attention_heads=recipe.heads,
-        intermediate_size=recipe.intermediate_size, max_position_embeddings=positions,
-        pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, **special,
-    )  # fmt: skip
+        architecture,
+        vocab_size=recipe.vocabulary,
+        hidden_size=recipe.hidden_size,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        intermediate_size=recipe.intermediate_size,
+        max_position_embeddings=positions,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        **special,
+    )
     kind = AutoModelForCausalLM if recipe.decoder else AutoModelForMaskedLM
     model = kind.from_config(config)
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -173,9 +180,13 @@ def optimisers(model: torch.nn.Module, recipe: MemberRecipe) -> list[torch.optim
 
 
 def step_losses(
-    model: torch.nn.Module, trunk: torch.nn.Module | None, batches: Batches, recipe: MemberRecipe,
-    step: int, device: torch.device,
-) -> Iterator[tuple[str, torch.Tensor, int]]:  # fmt: skip
+    model: torch.nn.Module,
+    trunk: torch.nn.Module | None,
+    batches: Batches,
+    recipe: MemberRecipe,
+    step: int,
+    device: torch.device,
+) -> Iterator[tuple[str, torch.Tensor, int]]:
     """The losses of a step: (objective, weighted loss, number of subwords).
 
     Objectives with labels take turns, a step each; the contrast comes on top of every k-th step.

@@ -84,9 +84,10 @@ class _Run:
             self.held[code] = held_out_batches([np.array(line.ids) for line in encoded], recipe)
         lines = json.dumps(dict(sorted(held.items())))
         self.key = {
-            "recipe": describe(recipe), "vocabulary": self.tokenizer.to_str(),
+            "recipe": describe(recipe),
+            "vocabulary": self.tokenizer.to_str(),
             "text": hashlib.sha256((text.fingerprint() + lines).encode()).hexdigest(),
-        }  # fmt: skip
+        }
         self.done = _Done()
         self.sums: dict[str, list[float]] = {}  # losses since they were last written down
 
@@ -163,14 +164,21 @@ class _Run:
         with written_whole(folder) as beside, quiet():
             copy.deepcopy(self.average).to("cpu", torch.float16).save_pretrained(beside)
             PreTrainedTokenizerFast(
-                tokenizer_object=self.tokenizer, bos_token=first, cls_token=first, eos_token=last,
-                sep_token=last, pad_token=pad, unk_token=unknown, mask_token=mask,
+                tokenizer_object=self.tokenizer,
+                bos_token=first,
+                cls_token=first,
+                eos_token=last,
+                sep_token=last,
+                pad_token=pad,
+                unk_token=unknown,
+                mask_token=mask,
                 model_max_length=self.recipe.max_length,
                 model_input_names=inputs if bert else inputs[::2],
-            ).save_pretrained(beside)  # fmt: skip
+            ).save_pretrained(beside)
             file = beside / "tokenizer.json"  # half the size without its indentation
-            told = json.dumps(json.loads(file.read_text("utf-8")), ensure_ascii=False,
-                              separators=",:")  # fmt: skip
+            told = json.dumps(
+                json.loads(file.read_text("utf-8")), ensure_ascii=False, separators=",:"
+            )
             file.write_text(told, encoding="utf-8")
 
     def save(self, state: Path) -> None:
@@ -211,9 +219,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def pretrain(
-    recipe: MemberRecipe, prepared: Prepared, out: Path, state: Path, *, device: str = "cpu",
-    save_every: int = 300, log_every: int = 50,
-) -> pd.DataFrame:  # fmt: skip
+    recipe: MemberRecipe,
+    prepared: Prepared,
+    out: Path,
+    state: Path,
+    *,
+    device: str = "cpu",
+    save_every: int = 300,
+    log_every: int = 50,
+) -> pd.DataFrame:
     """Train a member into ``out`` and return its loss table.
 
     Written are the checkpoints ``step-*`` (of weights averaged as the recipe says), ``losses.csv``

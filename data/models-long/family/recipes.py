@@ -169,23 +169,42 @@ def _but(reference: MemberRecipe, name: str, **changes: object) -> MemberRecipe:
 # The rate is constant after a short warm-up; checkpoints, two a doubling, are of averaged weights.
 # At twice these rates the loss levels off early (data/models-long/README.md).
 _MASKED = MemberRecipe(
-    "mini-xlmr", history=True, first_checkpoint=100, checkpoints_per_doubling=2, warmup_steps=50,
-    decay_share=0.0, averaged_share=0.1, steps=25_600, learning_rate=2e-3,
+    "mini-xlmr",
+    history=True,
+    first_checkpoint=100,
+    checkpoints_per_doubling=2,
+    warmup_steps=50,
+    decay_share=0.0,
+    averaged_share=0.1,
+    steps=25_600,
+    learning_rate=2e-3,
     matrix_learning_rate=1.5e-3,
-)  # fmt: skip
+)
 _CAUSAL = _but(
-    _MASKED, "mini-llama", architecture="llama", objectives=("clm",),
+    _MASKED,
+    "mini-llama",
+    architecture="llama",
+    objectives=("clm",),
     intermediate_size=176,  # three matrices a layer instead of two: as many parameters
-)  # fmt: skip
+)
 _CONTRAST = {"objectives": ("mlm", "tlm", "contrast")}
 # What is best for an encoder of this width is too low for a decoder (the trials there).
 _WIDE = {"hidden_size": 192, "learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4}
 # At a width of 384 no rate was tried; these go on from what was best at 128 and 192.
 _BASE = {
-    "layers": 12, "hidden_size": 384, "heads": 6, "intermediate_size": 1536, "contrast_layer": 8,
-    "contrast_pairs": 256, "steps": 9_000, "tokens_per_step": 32_768, "learning_rate": 5e-4,
-    "matrix_learning_rate": 3.75e-4, "warmup_steps": 300, "dense_checkpoints": True,
-}  # fmt: skip
+    "layers": 12,
+    "hidden_size": 384,
+    "heads": 6,
+    "intermediate_size": 1536,
+    "contrast_layer": 8,
+    "contrast_pairs": 256,
+    "steps": 9_000,
+    "tokens_per_step": 32_768,
+    "learning_rate": 5e-4,
+    "matrix_learning_rate": 3.75e-4,
+    "warmup_steps": 300,
+    "dense_checkpoints": True,
+}
 _TWELVE = ("ar", "de", "en", "es", "fr", "ja", "nl", "pl", "pt", "ru", "tr", "zh")
 _MEMBERS = (
     _MASKED,

@@ -77,9 +77,11 @@ def train_bpe(
     frequent = sorted(counts, key=lambda character: (-counts[character], character))
     alphabet = frequent[: min(2000, size // 3)]
     trainer = trainers.BpeTrainer(
-        vocab_size=size - N_BYTES - len(XLMR_TOKENS), initial_alphabet=alphabet,
-        limit_alphabet=len(alphabet), show_progress=False,
-    )  # fmt: skip
+        vocab_size=size - N_BYTES - len(XLMR_TOKENS),
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        show_progress=False,
+    )
     tokenizer.train_from_iterator(lines, trainer)
 
     # The trainer knows nothing of bytes: put them and the special tokens before its pieces.
@@ -95,15 +97,18 @@ def train_bpe(
     tokenizer.model = models.BPE(
         vocab={piece: index for index, piece in enumerate(pieces)},
         merges=[tuple(merge) for merge in learned["merges"]],
-        byte_fallback=True, fuse_unk=True, unk_token="<unk>",
-    )  # fmt: skip
+        byte_fallback=True,
+        fuse_unk=True,
+        unk_token="<unk>",
+    )
     bytes_too = decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), *bytes_too])
     tokenizer.add_special_tokens(list(XLMR_TOKENS))
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
         special_tokens=[("<s>", BOS), ("</s>", EOS)],
-    )  # fmt: skip
+    )
     return tokenizer
 
 

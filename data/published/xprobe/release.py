@@ -28,10 +28,16 @@ SOURCE = "https://github.com/ltgoslo/xprobe"
 COMMIT = "b17e3c22ea657eb7f5b27e468cc72fcc4f4176f6"
 LANGUAGES = ("en", "de", "es", "fr", "ru")  # those of Table 4
 TASKS = {
-    "BiShift": "bigram_shift", "CoordInv": "coordination_inversion", "ObjNum": "obj_number",
-    "SOMO": "odd_man_out", "Tense": "past_present", "SentLen": "sentence_length",
-    "SubjNum": "subj_number", "WC": "word_content", "TreeDepth": "tree_depth",
-}  # fmt: skip
+    "BiShift": "bigram_shift",
+    "CoordInv": "coordination_inversion",
+    "ObjNum": "obj_number",
+    "SOMO": "odd_man_out",
+    "Tense": "past_present",
+    "SentLen": "sentence_length",
+    "SubjNum": "subj_number",
+    "WC": "word_content",
+    "TreeDepth": "tree_depth",
+}
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -51,11 +57,17 @@ def count(test: pd.DataFrame, validation: pd.DataFrame) -> dict[str, int]:
     sizes, under = test["label"].value_counts(), test.value_counts().groupby("sentence")
     labels = pd.concat([test, validation]).groupby("sentence")["label"].nunique()
     return {
-        "test": len(test), "validation": len(validation), "identical": int(test.equals(validation)),
-        "classes": len(sizes), "majority": sizes.max(), "test_distinct": under.ngroups,
-        "test_both": (under.size() > 1).sum(), "test_best": under.max().sum(),
-        "distinct": len(labels), "both": (labels > 1).sum(),
-    }  # fmt: skip
+        "test": len(test),
+        "validation": len(validation),
+        "identical": int(test.equals(validation)),
+        "classes": len(sizes),
+        "majority": sizes.max(),
+        "test_distinct": under.ngroups,
+        "test_both": (under.size() > 1).sum(),
+        "test_best": under.max().sum(),
+        "distinct": len(labels),
+        "both": (labels > 1).sum(),
+    }
 
 
 def fetch(folder: Path) -> None:

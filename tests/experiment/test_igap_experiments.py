@@ -1,0 +1,245 @@
+"""What the notebooks of IGAP compute, on runs made by hand."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import igap_2_ranking
+import igap_3_models
+import igap_4_directions
+from shared import courses, igap_tables, ranking
+from shared.claims import UNTOLD, crossed
+from tests.experiment.test_transfers import made, made_run, task
+from xlx.experiment.scoring import subject_scores
+from xlx.experiment.transfers import Transfers, TransferTask
+from xlx.text import parallel
+from xlx.text.examples import Examples
+
+
+def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
+    table = igap_tables.task_table({"made": task(), "random": task(tested=False)})
+    assert table.loc["made", "labels"] == "no 6, yes 6"
+    assert table["to test"].tolist() == [7, 0]
+    assert table.loc["made", ["guess", "one label"]].tolist() == [0.5, 0.5]
+    assert igap_tables.example(task(), ["en", "de"]).splitlines()[-1] == "label: no"
+    found = igap_tables.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
+    assert (found["PI"].n_train, found["PI"].n_test) == (5, 4)
+
+
+def planted(says: str, n: int = 1800) -> Transfers:
+    """Three seeds that know their training set and answer translations in one blind way, or right.
+
+    Three classes, as often each, of three pairs of a premise.
+    """
+    rng, labels = np.random.default_rng(0), np.arange(n) % 3
+    texts = tuple(f"premise {i // 3}" for i in range(n))
+    one = replace(
+        made("en"),
+        first=texts,
+        second=tuple(map(str, range(n))),
+        labels=labels,
+        classes=("entailment", "neutral", "contradiction"),
+        ids=texts,
+    )
+    of = TransferTask("planted", {"en": one, "de": replace(one, language="de")}, {}, {})
+    found = []
+    for seed in (1, 2, 3):
+        told = {
+            "constant": np.zeros(n, int),
+            "random net": rng.integers(0, 3, n),
+            # that shares nothing but chance with the training set: a neighbour drawn by lot
+            "string matcher": labels[rng.permutation(n)],
+            "knows": labels,
+        }[says]
+        run = made_run(task(tested=False), rng, seed=seed)
+        answers = {"train en": np.tile(labels, (3, 1)), "train de": np.tile(told, (3, 1))}
+        found.append(replace(run, predictions=answers))
+    return Transfers(of, tuple(found))
+
+
+@pytest.mark.parametrize("says", ["constant", "random net", "string matcher", "knows"])
+def test_what_transfers_nothing_keeps_nothing(says: str) -> None:
+    table = planted(says).gap_table(0.0, 0.001)
+    kept = float(says == "knows")
+    assert table["kept"].tolist() == pytest.approx([kept, kept], abs=0.05)
+    row = table.loc[("en", "mean")]
+    assert (row["checkpoints"], row["seeds"], row["guess"]) == (9, 3, pytest.approx(2 / 3))
+
+
+def test_a_level_that_no_checkpoint_has_gives_no_row() -> None:
+    assert planted("knows").gap_table(0.5, 0.1).empty
+    table = igap_tables.level_table({"one": planted("knows")}, [0.0, 0.5], 0.1)
+    assert table.index.get_level_values("E′").unique().tolist() == [0.0]
+
+
+def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half() -> None:
+    groups = np.arange(400)
+    values = {
+        (source, target): np.random.default_rng(0).random((3, 400)) < rate
+        for source, rate in (("en", 0.2), ("de", 0.6), ("zh", 0.6))
+        for target in ("fr", "en", "de")
+        if source != target
+    }
+    table = igap_4_directions.source_contrasts(values, groups)
+    assert len(table) == 3 * 2 + 2  # English and German have one target in common
+    first = table.iloc[0]
+    apart = values["en", "fr"].mean() - values["de", "fr"].mean()
+    assert first["value"] == pytest.approx(apart)
+    assert first["low"] < apart < first["high"]
+    wins = igap_4_directions.source_wins(table)
+    assert wins.to_dict() == {"en": 1.0, "de": pytest.approx(1 / 3), "zh": 0.25}
+    turned = igap_4_directions.reversals(values, groups)
+    assert turned.index.tolist() == ["de → en, less en → de"]
+    assert turned["low"].item() > 0
+
+
+def test_what_agrees_by_language_alone_has_no_direction_of_its_own() -> None:
+    keys = [(x, y) for x in "abcdefgh" for y in "abcdefgh" if x != y]
+    index = pd.MultiIndex.from_tuples(keys, names=["source", "target"])
+    by_language = pd.Series([(ord(x) - ord(y)) / 4 for x, y in keys], index)
+    own, other = np.random.default_rng(0).normal(size=(2, 56))
+    ours, *others = (by_language + x for x in (own, other, own / 2))
+    apart, alike = (igap_4_directions.agreement(ours, x)["r"] for x in others)
+    assert abs(apart["direction alone"]) < 0.25 < 0.8 < apart["means of a source"]
+    assert alike["direction alone"] == pytest.approx(1)
+    assert igap_4_directions.extreme_sources(by_language)["worst source"] == "h 7, g 1"
+
+
+def test_what_turns_without_one_seed_cannot_be_told() -> None:
+    noise, at = 0.02 * np.random.default_rng(0).standard_normal(400), np.ones((3, 1))
+    each = at + noise, at * [[-0.2], [-0.2], [0.6]] + noise, noise - at, at[:1] + noise  # one seed
+    assert [crossed(x, np.arange(400))[3] for x in each] == ["above", UNTOLD, "below", "above"]
+
+
+def test_wrong_translations_raise_igap_and_copies_or_a_kept_label_do_not() -> None:
+    lost = [  # with another sentence's, with another's of the label, with copies of the source
+        igap_4_directions.poisoned(planted(says, 300), x, 0.4, 1).losses(0.0, 0.001)["en", "de"]
+        for says, x in product(("knows", "constant"), igap_4_directions.POISONS)
+    ]
+    assert [x.mean() for x in lost] == pytest.approx([4 / 15, 0, 0, 2 / 3, 2 / 3, 0.4], abs=0.05)
+
+
+def with_words() -> TransferTask:
+    """Yes if a sentence has its language's word for it, which in Spanish is the English one."""
+    words, rng = {"en": "no", "es": "no", "ja": "ない"}, np.random.default_rng(0)
+    parts = []
+    for n in (60, 40):
+        labels = np.arange(n) % 2
+        fillers = [" ".join(rng.choice(list("abcdefgh"), 5)) for _ in range(n)]
+        parts.append(
+            {
+                code: Examples(
+                    code,
+                    code,
+                    tuple(f"{word} {x}" if y else x for x, y in zip(fillers, labels, strict=True)),
+                    None,
+                    labels,
+                    ("affirmed", "negated"),
+                    tuple(f"text:{i}" for i in range(n)),
+                )
+                for code, word in words.items()
+            }
+        )
+    return TransferTask("planted", *parts, {})
+
+
+def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
+    measured, signs = igap_3_models.strings(with_words(), "en", "mini-xlmr")
+    assert signs[["en", "es", "ja"]].tolist() == ["no", "no", "ない"]
+    table = igap_3_models.accuracies(measured, "en", 0.9).set_index(["subject", "text", "language"])
+    assert (table["told"].loc[igap_3_models.NEGATOR] == "above").all()
+    found = table["accuracy"].unstack()
+    for text in ("text", igap_3_models.ALL_TEXTS, igap_3_models.TRANSLATIONS):
+        bag, sign = (found.loc[x, text] for x in (igap_3_models.BAG, igap_3_models.NEGATOR))
+        assert bag[["en", "es", "ja"]].tolist() == [1, 1, 0.5]
+        assert bag["mean"] == 0.75
+        assert (sign == 1).all()
+    gaps = igap_3_models.gaps(measured, 0.0, 0.01)
+    assert gaps.loc[igap_3_models.BAG, "igap"] == pytest.approx(0.25)
+    assert gaps.loc[igap_3_models.NEGATOR, ["igap", "fewer", "kept"]].tolist() == [0, 0.25, 1]
+    runs = {(x, 1): measured[x] for x in (igap_3_models.BAG, igap_3_models.NEGATOR)}
+    table = igap_3_models.over_runs({"x": runs}, measured[igap_3_models.NEGATOR], 0.0, 0.01)
+    assert table["fewer"].dropna().tolist() == pytest.approx([-0.125])  # 0 of the sign, -0.25
+    assert "75.0 and 100.0 % right" in igap_3_models.told_runs(table)
+    for what, mean in ((igap_3_models.ACCURACY, 0.875), (igap_3_models.GAP, 0.125)):
+        spread = table.loc[("x", what, 1), ["mean", "SD, runs"]].tolist()
+        assert spread == pytest.approx([mean, 0.25 / 2**0.5])
+    beside = igap_3_models.beside_bag({"made": measured}, "en").set_index(["subject", "what"])
+    ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
+    assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
+    assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
+    sizes = {60: {"x": measured[igap_3_models.BAG]}, 90: {"x": measured[igap_3_models.NEGATOR]}}
+    sized = igap_3_models.by_size(sizes, "en", 0.0, 0.01)
+    assert sized["more"].str.split().str[0].tolist()[1:] == ["25.0"]
+    assert sized[igap_3_models.GAP].str.split().str[0].tolist() == ["25.0", "0.0"]
+
+
+def test_without_translations_there_is_no_sign_and_words_of_time_are_left_out() -> None:
+    whole = with_words()
+    en, es = (whole.test[code] for code in ("en", "es"))
+    timed = replace(en, first=tuple(f"{x} ago" if i < 10 else x for i, x in enumerate(en.first)))
+    spoilt = tuple(es.first[i ^ 1] if i < 10 else x for i, x in enumerate(es.first))
+    test = whole.test | {"en": timed, "es": replace(es, first=spoilt)}
+    alone = TransferTask("made", {"en": whole.train["en"]}, test, {})
+    measured, signs = igap_3_models.strings(alone, "en", "mini-xlmr")
+    assert (len(signs), igap_3_models.NEGATOR in measured) == (0, False)
+    texts = igap_3_models.accuracies(measured, "en", 0.9)["text"]
+    assert igap_3_models.TRANSLATIONS not in {*texts}
+    table = igap_3_models.beside_bag({"made": measured}, "en")
+    assert table["value"][:3].tolist() == pytest.approx([1, 0.625, 0.75])
+
+
+def test_an_order_without_igap_is_refused() -> None:
+    pairs = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c")]
+    gold = ranking.gold_scores({pair: np.eye(2) < 1 for pair in pairs})
+    metric = gold.table.assign(metric="IGAP", score=np.nan)
+    with pytest.raises(ValueError, match="raise the tolerance"):
+        igap_2_ranking.rank_metrics(gold, metric)
+
+
+def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
+    steps, shift = np.array([0, 400, 800, 1600, 3200]), {"a": 0.0, "b": 0.5}
+    index = pd.MultiIndex.from_product([shift, steps], names=["model", "step"])
+    lost = np.array([5, 4, 2, 3, 1]) / 10  # at the fourth it does not follow the step
+    cells = product(shift, range(5), ("de", "fr"))
+    rows = [(model, steps[i], code, lost[i] + shift[model]) for model, i, code in cells]
+    gaps = pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
+    columns = {"MD": np.tile(-lost, 2), courses.SCHEDULE: np.tile(steps, 2)}
+    table = courses.course_correlations(gaps, pd.DataFrame(columns, index))
+    assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
+    assert table.loc[courses.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
+    assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
+    turned = gaps.assign(igap=gaps["igap"].where(gaps["model"] == "a", -gaps["igap"]))
+    other = courses.course_correlations(turned, pd.DataFrame(columns, index)).loc["MD"]
+    assert (other["low"], other["high"]) == pytest.approx((-1, 1))  # runs are drawn, too
+    others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
+    table = igap_3_models.correlations_without_one_run(gaps, others, pd.DataFrame(columns, index))
+    assert table.loc["MD", "told"] == UNTOLD
+    table = igap_3_models.correlations_without_one_run(gaps, [gaps], pd.DataFrame(columns, index))
+    assert table.loc["MD", "told"] == "below"
+
+
+def test_a_checkpoint_is_measured_with_the_source_as_with_all_languages() -> None:
+    text = parallel.load("flores200-100", ["en", "de", "ja"]).drop(range(40, 100))
+    (state,) = courses.course_states(["mini-infoxlm"], [400])
+    row = courses.course_measures([state], text, "en").loc[("mini-infoxlm", 400)]
+    (of,) = subject_scores([state], text, courses.COURSES, pooling="mean", max_length=None)
+    table = of.table().query("language_1 == 'en' or language_2 == 'en'")
+    expected = table.groupby("task")["score"].mean()[[*courses.COURSES]]
+    np.testing.assert_allclose(row[[*courses.COURSES]], expected, atol=1e-6)
+    along = courses.run_scores({"m": ["mini-infoxlm"]}, text, "en", [400]).groupby("task")
+    np.testing.assert_allclose(along["score"].mean()[expected.index[:3]], expected[:3], atol=1e-6)
+
+
+def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:
+    whole = task()
+    assert igap_4_directions.partly_random(whole, 0.0, 1).train["de"].labels.tolist() == [
+        *whole.train["de"].labels
+    ]
+    noisy = igap_4_directions.partly_random(planted("knows").task, 0.5, 1)
+    before, after = np.arange(1800) % 3, noisy.train["en"].labels
+    assert (before != after).mean() == pytest.approx(0.5 * 2 / 3, abs=0.03)
+    assert noisy.train["de"].labels.tolist() == after.tolist()

@@ -1,0 +1,282 @@
+"""Topic probes: against one probe written out, on states made for it, and what is kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import mexa_2_estimation
+from shared import mexa_tables
+from tests import tiny
+from xlx.experiment import probing
+from xlx.measures import probes
+from xlx.subjects import identity, loading, states
+from xlx.subjects.states import SentenceStates, embed
+from xlx.text import downstream, labelled
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+
+OPTIONS = {"n_test": 31, "seeds": (0, 3)}
+LANGUAGES = ("de", "en", "ja")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few() -> Iterator[None]:
+    """Sixty sentences to learn from instead of 701."""
+    load, sizes = labelled.load_labelled, {"train": 60, "validation": 21, "test": None}
+
+    def loaded(task: str, language: str, split: str) -> Examples:
+        texts = load(task, language, split)
+        return texts.take(sizes[split] or len(texts.ids), 1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labelled, "load_labelled", loaded)
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder that takes 40 subwords, fewer than most of the sentences have."""
+    return tiny.save(tmp_path_factory.mktemp("models") / "tiny-llama", "llama", positions=40)
+
+
+@pytest.fixture(scope="module")
+def table(model: Path) -> pd.DataFrame:
+    return probing.probe_topics([model], LANGUAGES, **OPTIONS)
+
+
+def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[tuple[str, ...]]:
+    """What is embedded from here on; the call with number `stop_at` is interrupted."""
+    embed, seen = states.embed, []
+
+    def counted(encoder: loading.Encoder, sentences: object, **options: object) -> SentenceStates:
+        seen.append(tuple(sentences))
+        if len(seen) == stop_at:
+            raise KeyboardInterrupt
+        return embed(encoder, sentences, **options)
+
+    monkeypatch.setattr(probing, "embed", counted)
+    return seen
+
+
+def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three layers: chance; the topic, but elsewhere in two languages; a blurred topic."""
+    topic_of, far = {}, set()
+    for code in ("de", "en", "ar", "ja"):
+        for split in labelled.SPLITS if code == "en" else ("test",):
+            texts = labelled.load_labelled("TOPIC", code, split)
+            topic_of |= dict(zip(texts.first, texts.labels, strict=True))
+            far |= set(texts.first) if code in ("ar", "ja") else set()
+
+    def embed(encoder: loading.Encoder, sentences: tuple[str, ...], **_: object) -> SentenceStates:
+        states = np.zeros((3, len(sentences), 8), dtype=np.float32)
+        for i, sentence in enumerate(sentences):
+            rng = np.random.default_rng(list(sentence.encode()))
+            states[:, i, :7] = rng.normal(size=(3, 7)) * np.array([1, 0.02, 0.7])[:, None]
+            states[1:, i, topic_of[sentence]] += 1
+            states[:, i, 0] += 9 * (sentence in far)  # towards the first topic
+        return SentenceStates(states, 0, 0.0)
+
+    monkeypatch.setattr(probing, "embed", embed)
+    table = probing.probe_topics([model], ["de", "en", "arb_Arab", "ja"], seeds=(0, 1))
+    assert mexa_tables.chosen_layer(table) == {"tiny-llama": 1}
+    centred, raw = (
+        mexa_tables.task_scores(table, centred=moved).set_index("language")["score"]
+        for moved in (True, False)
+    )
+    assert tuple(centred.index) == ("de", "en", "ar", "ja")
+    assert (centred > 0.85).all()
+    assert (raw[["de", "en"]] > 0.95).all()  # nothing to take out
+    assert (raw[["ar", "ja"]] < 0.3).all()  # all are called one topic
+    assert mexa_tables.task_scores(table, 0)["score"].mean() < 0.3
+
+
+def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.DataFrame) -> None:
+    encoder = loading.load(model)
+    assert len(table) == 3 * 3 * 2 * 2  # languages, layers, seeds, as they are and centred
+    assert tuple(table["language"].unique()) == LANGUAGES
+
+    def seen(language: str, split: str) -> tuple[SentenceStates, np.ndarray]:
+        texts = labelled.load_labelled("TOPIC", language, split)
+        texts = texts.take(31, 1) if split == "test" else texts
+        return embed(encoder, texts.first), texts.labels
+
+    train, validation = seen("en", "train"), seen("en", "validation")
+    commonest = np.bincount(train[1]).argmax()
+    alone = {}
+    for layer, seed in ((layer, seed) for layer in range(3) for seed in OPTIONS["seeds"]):
+        splits = [probes.Split(part.states[[layer]], own) for part, own in (train, validation)]
+        alone[layer, seed] = probes.fit(*splits, 7, seeds=(seed,))
+    by = table.set_index(["language", "layer", "seed", "centred"])
+    assert by.index.is_unique
+    for language in LANGUAGES:
+        test, labels = seen(language, "test")
+        assert test.n_cut > 0
+        for (layer, seed), probe in alone.items():
+            own = test.states[[layer]]
+            moved = own - own.mean(axis=1) + train[0].states[[layer]].mean(axis=1)
+            for centred, vectors in ((False, own), (True, moved)):
+                right = probe.predict(vectors)[0, 0] == labels
+                row = by.loc[(language, layer, seed, centred)]
+                assert (row["n"], row["n_cut"]) == (31, test.n_cut)
+                assert row["accuracy"] == pytest.approx(right.mean(), abs=1.5 / 31)
+                assert row["even"] == pytest.approx(right[::2].mean(), abs=1.5 / 16)
+                assert row["odd"] == pytest.approx(right[1::2].mean(), abs=1.5 / 15)
+                assert row["majority"] == pytest.approx((labels == commonest).mean())
+                loss = probe.validation_loss[0, 0]
+                assert row["validation_loss"] == pytest.approx(loss, rel=1e-4)
+    whole = (16 * table["even"] + 15 * table["odd"]) / 31
+    assert whole.to_numpy() == pytest.approx(table["accuracy"])
+    assert table["accuracy"].nunique() > 6  # the rows are not copies of each other
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(
+    model: Path, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = [labelled.load_labelled("TOPIC", code, "test").take(31, 1).first for code in LANGUAGES]
+    trained = [
+        labelled.load_labelled("TOPIC", "en", split).first for split in ("train", "validation")
+    ]
+    with monkeypatch.context() as patch:
+        first = calls(patch, stop_at=2 + 3)
+        with pytest.raises(KeyboardInterrupt):
+            probing.probe_topics([model], LANGUAGES, **OPTIONS)
+    assert first == [*trained, *tests]
+    with monkeypatch.context() as patch:
+        second = calls(patch)
+        again = probing.probe_topics([model], LANGUAGES, **OPTIONS)
+    assert second == [*trained, tests[2]]  # the first two were kept
+    pd.testing.assert_frame_equal(again, table)
+    monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("trained again"))
+    backwards = probing.probe_topics([model], LANGUAGES[::-1], **OPTIONS)
+    assert list(backwards["language"].unique()) == list(LANGUAGES[::-1])
+
+
+def test_several_models_are_one_below_the_other(
+    model: Path, table: pd.DataFrame, tmp_path: Path
+) -> None:
+    folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=40, width=16)
+    names = [*identity.checkpoints(str(folder)), model]
+    both = probing.probe_topics(names, LANGUAGES, **OPTIONS)
+    about = list(dict.fromkeys(zip(both["model"], both["checkpoint"], strict=True)))
+    assert about == [("grown", 0), ("grown", 7), ("tiny-llama", 0)]
+    own = both[both["model"] == "tiny-llama"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, table)
+    with pytest.raises(ValueError, match="several checkpoints of grown"):
+        mexa_tables.task_scores(both)
+
+
+def test_results_are_apart_by_their_accuracies(table: pd.DataFrame) -> None:
+    assert probing._apart(table, table) == 0
+    other = table.assign(accuracy=table["accuracy"] + 0.1 * (table["seed"] == 3))
+    assert probing._apart(table, other) == pytest.approx(0.05)  # of the mean over two seeds
+    assert probing._apart(table, table.assign(n_cut=0)) == np.inf
+
+
+def test_requests_that_cannot_be_met(model: Path) -> None:
+    for languages, options, error, says in (
+        ([], {}, ValueError, "no language to test on"),
+        (["de", "gv"], {}, TextError, r"No labelled data .sib200. is shipped in gv"),
+        (["de"], {"n_test": 0}, TextError, "cannot take 0"),
+    ):
+        with pytest.raises(error, match=says):
+            probing.probe_topics([model], languages, **options)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def made(scores: dict[tuple[str, str, int, int, bool], float], **columns: object) -> pd.DataFrame:
+    """What `probe_topics` returns, from (model, language, layer, seed, centred) → accuracy."""
+    names = ["model", "language", "layer", "seed", "centred", "accuracy"]
+    table = pd.DataFrame([(*key, value) for key, value in scores.items()], columns=names)
+    half = {"even": table["accuracy"] / 2, "odd": table["accuracy"] / 4}
+    return table.assign(**{"checkpoint": 0, "n": 21, "validation_loss": 1.0, **half, **columns})
+
+
+@pytest.fixture
+def two_models() -> pd.DataFrame:
+    """Accuracies that add up by digit; the losses favour layer 1 of one model, 2 of the other."""
+    scores = {
+        (name, language, layer, seed, centred): (
+            0.5 * (name == "b") + 0.2 * (language == "de") + 0.04 * layer + 0.01 * seed
+        )
+        * (1 if centred else 0.5)
+        for name in ("b", "a")
+        for language in ("en", "de")
+        for layer in range(3)
+        for seed in (0, 1)
+        for centred in (False, True)
+    }
+    table = made(scores)
+    best = table["model"].map({"a": 2, "b": 1})
+    # One seed at another layer is lower still, but not the mean over seeds.
+    loss = 1 + (table["layer"] - best).abs() + 0.5 * table["seed"]
+    table["validation_loss"] = loss.mask((table["layer"] == 0) & (table["seed"] == 1), 0.9)
+    return table
+
+
+def test_scores_of_the_task_by_layer_and_half(two_models: pd.DataFrame) -> None:
+    def scores(*arguments: object, **options: object) -> dict[tuple[str, str], float]:
+        table = mexa_tables.task_scores(two_models, *arguments, **options)
+        assert tuple(table) == downstream.SCORE_COLUMNS
+        assert set(table["task"]) == {"SIB-200"}
+        share, n = table["score"], table["n"]
+        assert table["stderr"].to_numpy() == pytest.approx(np.sqrt(share * (1 - share) / n))
+        return dict(zip(zip(table["model"], table["language"], strict=True), share, strict=True))
+
+    base = {("b", "en"): 0.505, ("b", "de"): 0.705, ("a", "en"): 0.005, ("a", "de"): 0.205}
+    assert list(scores()) == list(base)  # in the order of the table
+    chosen = {key: x + 0.04 * (1 if key[0] == "b" else 2) for key, x in base.items()}
+    assert scores() == scores("chosen") == pytest.approx(chosen)
+    for layer, more in ((0, 0.0), (2, 0.08), ("mean", 0.04)):
+        assert scores(layer) == pytest.approx({key: x + more for key, x in base.items()})
+    for options, share in (
+        ({"centred": False}, 0.5),
+        ({"accuracy": "even"}, 0.5),
+        ({"accuracy": "odd"}, 0.25),
+    ):
+        assert scores(0, **options) == pytest.approx({key: share * x for key, x in base.items()})
+    for kind, n in (("accuracy", 21), ("even", 11), ("odd", 10)):
+        assert set(mexa_tables.task_scores(two_models, accuracy=kind)["n"]) == {n}
+    for layer in (3, -1, "last"):
+        with pytest.raises(
+            ValueError, match=f"no layer {layer!r}: .*'mean' or a number of 0, 1, 2"
+        ):
+            mexa_tables.task_scores(two_models, layer)
+
+
+def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:
+    rng = np.random.default_rng(4)
+    keys = [("a", f"x{i}", layer, 0, True) for layer in (0, 1) for i in range(40)]
+    even, odd = rng.uniform(size=(2, 80))
+    odd = (even + odd) / 2
+    table = made(dict.fromkeys(keys, 0.0), even=even, odd=odd)
+    table["validation_loss"] = 1.0 - table["layer"]
+    pairs = {0: (even[:40], odd[:40]), 1: (even[40:], odd[40:])}
+    pairs["chosen"] = pairs[1]
+    pairs["mean"] = [half.reshape(2, 40).mean(axis=0) for half in (even, odd)]
+    for layer, halves in pairs.items():
+        r = stats.pearsonr(*halves).statistic
+        found = mexa_2_estimation.topic_reliability(table, layer)
+        assert found == {"a": pytest.approx(2 * r / (1 + r))}
+    # English, however far from the rest, is not among them, nor is the raw score.
+    alone = mexa_2_estimation.topic_reliability(table, 0)
+    apart = made(
+        {("a", "en", 0, 0, True): 0.0} | dict.fromkeys(((*key[:4], False) for key in keys), 0.0),
+        even=1.0,
+        odd=-1.0,
+    )
+    assert mexa_2_estimation.topic_reliability(pd.concat([table, apart]), 0) == alone
+    # The order of a table does not matter, and each model has its own.
+    other = table.assign(model="b", odd=table["even"] / 2 + 0.1)
+    both = pd.concat([table, other]).sample(frac=1, random_state=1)
+    assert mexa_2_estimation.topic_reliability(both, 0) == pytest.approx(alone | {"b": 1.0})

@@ -1,0 +1,383 @@
+"""MEXA against a double loop over scipy's cosine, enumeration, closed forms and simulation."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.spatial.distance import cosine
+
+from shared import mexa_tables
+from xlx.measures import alignment, mexa, statistics
+
+
+def literal(language: np.ndarray, pivot: np.ndarray) -> np.ndarray:
+    """The definition of section 3, element by element; cosines 1e-13 apart are a tie."""
+    n = len(language)
+    c = np.array([[1 - cosine(x, p) for p in pivot] for x in language.astype(float)])
+    hits = []
+    for i in range(n):
+        rivals = [c[i, j] for j in range(n) if j != i] + [c[j, i] for j in range(n) if j != i]
+        hits.append(c[i, i] > max(rivals) + 1e-13)
+    return np.array(hits)
+
+
+def random_states(
+    n: int, dim: int, seed: int, languages: tuple[str, ...] = ("de", "en", "fi"), layers: int = 2
+) -> dict[str, np.ndarray]:
+    """Translations that share a meaning, with a part of the language and noise."""
+    rng = np.random.default_rng(seed)
+    meaning = rng.normal(size=(layers, n, dim))
+    offsets = {
+        code: (rng.normal(size=(layers, 1, dim)), rng.normal(size=meaning.shape))
+        for code in languages
+    }
+    return {code: (meaning + a + b).astype(np.float32) for code, (a, b) in offsets.items()}
+
+
+@given(st.integers(2, 8), st.integers(2, 6), st.integers(0, 10**6))
+@settings(max_examples=50)
+def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
+    states = random_states(n, dim, seed)
+    if n > 3:  # ties: a sentence not translated, one twice in the pivot, one twice in a language
+        states["de"][0, 0] = states["en"][0, 0]
+        states["en"][0, 2] = states["en"][0, 1]
+        states["fi"][1, 2] = 3 * states["fi"][1, 3]
+    found = mexa.scores(states)
+    assert found.languages == ("de", "fi")
+    assert found.layers == (0, 1)
+    assert found.hits.dtype == bool
+    for layer, (column, language) in itertools.product(found.layers, enumerate(found.languages)):
+        expected = literal(states[language][layer], states["en"][layer])
+        np.testing.assert_array_equal(found.hits[layer, column], expected)
+        assert found.mu[layer, column] == expected.mean()
+
+
+@given(st.integers(2, 7), st.integers(2, 5), st.integers(0, 10**6))
+@settings(max_examples=30)
+def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: int) -> None:
+    states = random_states(n, dim, seed)
+    left_out = mexa.scores(states).left_out()
+    for k in range(n):
+        others = {code: np.delete(array, k, axis=1) for code, array in states.items()}
+        for layer, (column, language) in itertools.product((0, 1), enumerate(("de", "fi"))):
+            pair = others[language][layer], others["en"][layer]
+            expected = literal(*pair).mean() if n > 2 else 1.0  # alone, nothing is more similar
+            assert left_out[layer, column, k] == pytest.approx(expected)
+
+
+def test_many_languages_and_sentences_take_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = random_states(12, 5, 1, tuple("abcdefg"))
+    whole = mexa.scores(states, "c")
+    monkeypatch.setattr(mexa, "BLOCK_NUMBERS", 300)
+    in_parts = mexa.scores(states, "c")
+    np.testing.assert_array_equal(whole.only_rival, in_parts.only_rival)
+    np.testing.assert_array_equal(whole.hits, in_parts.hits)
+
+
+def test_by_hand() -> None:
+    pivot = np.array([[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
+    # Sentence 0 has its own direction; 1 lies nearest to 2's translation, so neither is a hit.
+    language = np.array([[[2.0, 0.1], [-3.0, 1.0], [-1.0, 0.5]]])
+    found = mexa.scores({"en": pivot, "fi": language})
+    assert found.hits.tolist() == [[[True, False, False]]]
+    assert found.only_rival.tolist() == [[[-1, 2, 1]]]
+    assert found.table()["mu"].tolist() == [pytest.approx(1 / 3)]
+
+
+def test_a_tie_on_the_diagonal_is_a_miss() -> None:
+    states = random_states(8, 6, 0)
+    copies = {code: states["en"].copy() for code in ("de", "en")}
+    assert mexa.scores(copies).mu.tolist() == [[1.0], [1.0]]
+    copies["en"][:, 5] = copies["en"][:, 3]
+    missed = ~mexa.scores(copies).hits[0, 0]
+    assert np.flatnonzero(missed).tolist() == [3, 5]
+    same = {code: np.ones((1, 8, 6)) for code in ("de", "en")}  # one vector for every sentence
+    row = mexa.scores(same).table().iloc[0]
+    assert row["mu"] == row["low"] == 0 < row["high"]
+
+
+@pytest.mark.parametrize("change", ["rotation", "scaling", "positions", "languages", "layers"])
+def test_what_must_not_matter(change: str) -> None:
+    rng = np.random.default_rng(3)
+    states = random_states(30, 8, 2)
+    before = mexa.scores(states)
+    assert 0 < before.mu.min() <= before.mu.max() < 1
+    order, codes, layers = np.arange(30), ["de", "en", "fi"], [0, 1]
+    turn, scale = np.eye(8), np.ones((2, 30, 1))
+    if change == "rotation":
+        turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    elif change == "scaling":
+        scale = rng.uniform(0.1, 9, (2, 30, 1))
+    elif change == "positions":
+        order = rng.permutation(30)
+    elif change == "languages":
+        codes = codes[::-1]
+    else:
+        layers = [1, 0]
+    changed = {code: (states[code] @ turn * scale)[:, order] for code in codes}
+    after = mexa.scores(changed, layers=layers)
+    columns = [after.languages.index(code) for code in before.languages]
+    np.testing.assert_array_equal(after.hits[layers][:, columns], before.hits[:, :, order])
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5])
+def test_agrees_with_float64_where_all_cosines_crowd(apart: float) -> None:
+    rng = np.random.default_rng(0)
+    common = 3000 * rng.normal(size=64)
+    states = {
+        code: (common + apart * rng.normal(size=64) + 0.7 * array).astype(np.float32)
+        for code, array in random_states(150, 64, 5, layers=1).items()
+    }
+    units = {
+        k: v[0] / np.linalg.norm(v[0].astype(float), axis=1)[:, None] for k, v in states.items()
+    }
+    crowded = units["de"] @ units["en"].T
+    assert crowded.min() > 0.999
+    found = mexa.scores(states)
+    for column, language in enumerate(found.languages):
+        # x·(p_i - p_j) has all its digits in float64
+        x, p = units[language], units["en"]
+        row = np.einsum("id,ijd->ij", x, p[:, None] - p[None])
+        back = np.einsum("id,ijd->ij", p, x[:, None] - x[None])
+        worst = np.minimum(row, back) + np.diag(np.full(150, np.inf))
+        np.testing.assert_array_equal(found.hits[0, column], worst.min(axis=1) > 1e-15)
+    single = units["de"].astype(np.float32) @ units["en"].astype(np.float32).T
+    own = np.diag(single).copy()
+    np.fill_diagonal(single, -1)
+    naive = own > np.maximum(single.max(axis=0), single.max(axis=1))
+    assert (naive != found.hits[0, 0]).sum() > 3  # what this guards against
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 60
+    pivot, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    # Three sentences each lie midway between the three translations, but for tiny steps.
+    midway = np.kron(np.eye(n // 3), np.ones((3, 3)))
+    steps = rng.choice([-1, 1], midway.shape) * 10 ** rng.uniform(-12, -4, midway.shape)
+    steps[np.diag_indices(n)] += 10 ** rng.uniform(-12, -4, n)
+    language = (midway + midway * steps) @ pivot
+    x, p = (v / np.sqrt((v**2).sum(axis=1))[:, None] for v in map(np.longdouble, (language, pivot)))
+    c = (x[:, None] * p[None]).sum(axis=-1)
+    others = ~np.eye(n, dtype=bool)
+    best = np.maximum(c, c.T)
+    assert np.abs(np.stack([c, c.T]) - np.diag(c)[:, None])[:, others].min() > 1e-14  # no tie
+    rivals = (best >= np.diag(c)[:, None]) & others
+    n_rivals = rivals.sum(axis=1)
+    assert set(n_rivals) == {0, 1, 2}
+    found = mexa.scores({"en": pivot[None], "fi": language[None]})
+    np.testing.assert_array_equal(found.hits[0, 0], n_rivals == 0)
+    only = np.where(n_rivals == 1, rivals.argmax(axis=1), -1)
+    np.testing.assert_array_equal(found.only_rival[0, 0], only)
+    single = best.astype(np.float32)
+    naive = ((single >= np.diag(single)[:, None]) & others).sum(axis=1)
+    assert (naive != n_rivals).sum() > 3  # what this guards against
+
+
+def test_layers_of_which_nothing_is_left_have_no_score() -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(3, 8, 5)).astype(np.float32) for code in ("en", "de", "fi")}
+    whole = mexa.scores(states)
+    states["de"][0] = np.nan
+    found = mexa.scores(states)
+    assert np.isnan(found.mu).tolist() == [[True, False], [False, False], [False, False]]
+    np.testing.assert_array_equal(found.hits[:, 1], whole.hits[:, 1])
+    table = found.table().set_index(["language", "layer"])
+    assert table.loc[("de", 0)].isna().all()
+    for how, pool in (("mean", np.mean), ("max", np.max)):
+        pooled = found.pooled(how)
+        assert pooled["mu"].tolist() == [pool(whole.mu[1:, 0]), pool(whole.mu[:, 1])]
+        assert pooled.notna().all(axis=None)
+    states["en"][1] = np.nan
+    assert np.isnan(mexa.scores(states).mu[1]).all()
+
+
+# --- tables and intervals -------------------------------------------------------------------------
+
+
+def test_tables_and_pooling() -> None:
+    scored = mexa.scores(random_states(20, 6, 4, layers=3))
+    table = scored.table()
+    assert table.columns.tolist() == ["language", "layer", "mu", "low", "high"]
+    assert len(table) == 6
+    assert ((table["low"] <= table["mu"]) & (table["mu"] <= table["high"])).all()
+    assert table.query("language == 'fi' and layer == 2")["mu"].item() == scored.mu[2, 1]
+    for how, kept in itertools.product(("mean", "max"), (True, False)):
+        pooled = scored.pooled(how, embedding_layer=kept).set_index("language")
+        rows = table if kept else table[table["layer"] > 0]
+        means = rows.groupby("language")["mu"].agg(how)
+        pd.testing.assert_series_equal(pooled["mu"], means, check_names=False)
+        assert ((pooled["low"] <= pooled["mu"]) & (pooled["mu"] < pooled["high"])).all()
+
+
+def test_a_perfect_score_has_wilsons_interval() -> None:
+    same = np.random.default_rng(0).normal(size=(1, 100, 20))
+    row = mexa.scores({"en": same, "fi": same}).table().iloc[0]
+    expected = statistics.share_interval(100, 100)
+    assert (row["mu"], row["low"], row["high"]) == (1.0, *map(pytest.approx, expected))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hubs", [False, True])
+def test_the_interval_covers_the_truth_as_often_as_it_says(hubs: bool) -> None:
+    rng = np.random.default_rng(1)
+    n, dim, found = 60, 40, []
+    for _ in range(200):
+        meaning = rng.normal(size=(1, n, dim))
+        fi, en = (meaning + 1.3 * rng.normal(size=meaning.shape) for _ in range(2))
+        if hubs:  # some vectors of the pivot lie near the part that all have in common
+            central = rng.random(n) < 0.1
+            en[0, central] *= 0.15
+            fi[..., 0] += 20
+            en[..., 0] += 20
+        found.append(mexa.scores({"en": en, "fi": fi}).table().iloc[0])
+    table = pd.DataFrame(found)
+    truth = table["mu"].mean()
+    covered = ((table["low"] <= truth) & (truth <= table["high"])).mean()
+    assert covered >= 0.93
+    # ... and is no more than half as wide again as it need be, without hubs
+    if not hubs:
+        assert (table["high"] - table["low"]).mean() < 1.5 * 2 * 1.96 * table["mu"].std()
+
+
+# --- chance ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_chance_is_the_share_of_all_orders(n: int) -> None:
+    orders = np.array(list(itertools.permutations(range(n * n)))).reshape(-1, n, n)
+    own = np.diagonal(orders, axis1=1, axis2=2)
+    hits = (own == orders.max(axis=2)) & (own == orders.max(axis=1))
+    assert hits[:, 0].mean() == pytest.approx(1 / (2 * n - 1))
+    tail = [(hits.sum(axis=1) >= k).mean() for k in range(n + 1)]
+    np.testing.assert_allclose(mexa_tables.chance_table(n)["matrix"], tail, rtol=1e-12)
+
+
+def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
+    table = mexa_tables.chance_table(100).set_index("k")
+    assert table.loc[5, "mu"] == 0.05
+    by_hand = 1 - sum(stats.binom.pmf(i, 100, 1 / 199) for i in range(5))
+    assert table.loc[5, "binomial"] == pytest.approx(by_hand, rel=1e-9)
+    assert round(by_hand, 5) == 0.00016
+    assert table.loc[5, "matrix"] == pytest.approx(by_hand, rel=0.1)
+    assert (table.loc[0, ["binomial", "matrix"]] == 1).all()
+    assert table["matrix"].is_monotonic_decreasing
+    assert (table["matrix"] >= 0).all()
+    assert mexa_tables.chance_table(1)["matrix"].tolist() == [1.0, 1.0]
+    many = mexa_tables.chance_table(2000)[:8]
+    for column in ("binomial", "matrix"):
+        np.testing.assert_allclose(many[column], stats.poisson.sf(many["k"] - 1, 0.5), 1e-2)
+
+
+def test_simulated_chance() -> None:
+    hits = mexa_tables.chance_hits(10, 50, 10_000, seed=0)
+    for other in ({"seed": 1}, {"dim": 51}):
+        changed = mexa_tables.chance_hits(**({"n": 10, "dim": 50, "n_draws": 100} | other))
+        assert changed.tolist() != hits[:100].tolist()
+    assert abs(hits.mean() / 10 - 1 / 19) < 3 * hits.std() / 1000
+    table = mexa_tables.chance_table(10, hits)
+    # the variance of the exact tail is that of the exact moments: two hits, one after the other
+    p, tail = 1 / 19, table["matrix"].to_numpy()
+    variance = 10 * 9 * p / 18 + 10 * p - (10 * p) ** 2
+    mass, k = tail - np.append(tail[1:], 0), np.arange(11)
+    assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(variance)
+    assert variance == pytest.approx(hits.var(ddof=1), rel=0.05)
+    assert ((table["low"] <= table["matrix"]) & (table["matrix"] <= table["high"])).loc[1:3].all()
+
+
+def test_in_two_dimensions_hits_go_together() -> None:
+    hits = mexa_tables.chance_hits(2, 2, 20_000, seed=1)
+    assert abs(hits.mean() / 2 - 1 / 3) < 3 * hits.std() / 2 / 20_000**0.5
+    both = mexa_tables.chance_table(2, hits).loc[2]
+    assert both["binomial"] < both["low"]
+    error = (both["matrix"] * (1 - both["matrix"]) / 20_000) ** 0.5
+    assert abs(both["vectors"] - both["matrix"]) < 3 * error
+
+
+# --- from scores to tasks -------------------------------------------------------------------------
+
+
+def test_expected_score() -> None:
+    assert mexa.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
+
+
+def test_bands_of_table_6() -> None:
+    found = mexa.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
+    assert found.codes.tolist() == [0, 0, 1, 2, 3, 3, 4, 4]
+    assert (found.ordered, tuple(found.categories)) == (True, mexa.BANDS)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def broken(**changes: np.ndarray) -> dict[str, np.ndarray]:
+    return random_states(5, 4, 0) | changes
+
+
+def spoilt(value: float) -> np.ndarray:
+    array = random_states(5, 4, 0)["fi"]
+    array[1, 3] = value
+    return array
+
+
+REFUSED = [
+    (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
+    (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "fi has 4 sentences and"),
+    (mexa.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi has 1 layers"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "fi has 3 dim"),
+    (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "states of fi have shape"),
+    (mexa.scores, {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))}, "two sentences"),
+    (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
+    (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
+    (mexa.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
+    (mexa.scores, {"states": broken(), "layers": [2]}, r"0 \(embeddings\) to 1"),
+    (mexa.scores, {"states": broken(), "layers": []}, r"0 \(embeddings\) to 1"),
+    (mexa.scores(broken()).pooled, {"how": "median"}, "mean or max"),
+    (mexa.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
+    (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
+    (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
+    (mexa.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
+    (mexa.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
+    (mexa.bands, {"score": [1.2]}, r"\[0, 1\]"),
+    (mexa.bands, {"score": [np.nan]}, r"\[0, 1\]"),
+]
+
+
+@pytest.mark.parametrize(("call", "options", "says"), REFUSED)
+def test_what_cannot_be_scored_is_said(call, options: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call(**options)
+
+
+# --- without the offset of a language -------------------------------------------------------------
+
+
+def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() -> None:
+    rng = np.random.default_rng(3)
+    meaning = rng.normal(size=(1, 40, 8))
+    states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
+    there = mexa.scores(states).mu.item()
+    states["de"] = states["de"] + 50 * rng.normal(size=8)
+    moved = alignment.centred(states)
+    assert mexa.scores(states).mu.item() < 0.2 < 0.7 < there
+    assert mexa.scores(moved).mu.item() > 0.7
+    for code, own in moved.items():
+        np.testing.assert_allclose(own.mean(axis=1), 0, atol=1e-12)
+        np.testing.assert_allclose(own, states[code] - states[code].mean(axis=1), atol=1e-12)
+
+
+def test_sentences_without_a_direction_tie() -> None:
+    rng = np.random.default_rng(4)
+    states = {code: rng.normal(size=(2, 5, 6)).astype(np.float32) for code in ("en", "de")}
+    states["de"][0] = states["de"][0, 0] / 3  # as the last token is at the embeddings
+    moved = alignment.centred(states)
+    assert not mexa.scores(moved).hits[0].any()
+    np.testing.assert_array_equal(
+        mexa.scores(moved).hits[1], mexa.scores({x: own[1:] for x, own in moved.items()}).hits[0]
+    )

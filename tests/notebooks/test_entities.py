@@ -1,0 +1,112 @@
+"""Entities in IOB2 tags against conlleval's rules written out, seqeval, and cases by hand."""
+
+import numpy as np
+import pytest
+import seqeval.metrics
+
+from xlx.experiment import probing
+from xlx.text.labelled import NER, Tagged
+
+
+def literal(tags: list[str]) -> set[tuple[str, int, int]]:
+    """Type, first word and last of each entity of one sentence, one word after the other."""
+    found, open_kind, first = set(), None, 0
+    for place, tag in enumerate([*tags, "O"]):
+        prefix, kind = (tag, None) if tag == "O" else tag.split("-")
+        if open_kind is not None and (prefix != "I" or kind != open_kind):
+            found.add((open_kind, first, place - 1))
+            open_kind = None
+        if kind is not None and open_kind is None:
+            open_kind, first = kind, place
+    return found
+
+
+def spans_of(text: str) -> set[tuple[str, int, int]]:
+    """The same by `read_spans`; sentences are parted by "/"."""
+    rows = [sentence.split() for sentence in text.split("/")]
+    tags = [NER.index(tag) for row in rows for tag in row]
+    sentences = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    spans = probing.read_spans(tags, sentences)
+    kinds = ["PER", "ORG", "LOC"]
+    return {
+        (kinds[spans.kinds[i]], int(i), int(spans.ends[i]) - 1)
+        for i in np.flatnonzero(spans.begins)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("O O", set()),
+        ("B-PER I-PER O", {("PER", 0, 1)}),
+        ("B-PER B-PER I-PER", {("PER", 0, 0), ("PER", 1, 2)}),
+        ("O I-LOC I-LOC O", {("LOC", 1, 2)}),  # an I after O begins
+        ("I-ORG", {("ORG", 0, 0)}),
+        ("B-PER I-LOC I-LOC", {("PER", 0, 0), ("LOC", 1, 2)}),  # and after another type
+        ("I-PER I-ORG I-PER", {("PER", 0, 0), ("ORG", 1, 1), ("PER", 2, 2)}),
+        ("I-PER B-PER", {("PER", 0, 0), ("PER", 1, 1)}),
+        ("B-PER O I-PER", {("PER", 0, 0), ("PER", 2, 2)}),
+        ("B-LOC I-LOC / I-LOC O", {("LOC", 0, 1), ("LOC", 2, 2)}),  # and in the next sentence
+        ("O / B-ORG / I-ORG", {("ORG", 1, 1), ("ORG", 2, 2)}),
+    ],
+)
+def test_where_entities_begin_and_end(text: str, expected: set) -> None:
+    assert spans_of(text) == expected
+    if "/" not in text:
+        assert literal(text.split()) == expected
+
+
+def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gold tags, predictions (2 × 3 rows, half of them right), sentences of 1 to 6 words."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 7, 40)
+    gold = rng.integers(0, 7, lengths.sum())
+    predicted = rng.integers(0, 7, (2, 3, len(gold)))
+    predicted = np.where(rng.random(predicted.shape) < 0.6, gold, predicted)
+    return gold, predicted, np.repeat(np.arange(40), lengths)
+
+
+def by_sentence(tags: np.ndarray, sentences: np.ndarray) -> list[list[str]]:
+    return [[NER[tag] for tag in tags[sentences == s]] for s in range(sentences[-1] + 1)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_and_f1_are_the_literal_ones(seed: int) -> None:
+    gold, predicted, sentences = drawn(seed)
+    there = probing.read_spans(gold, sentences)
+    test = probing.EntityTest(there, sentences, np.arange(len(gold)))
+    found, n_guessed = test.counts(predicted)
+    n_there = there.begins.sum()
+    f1 = probing.entity_f1(found, n_guessed, n_there)
+    assert found.shape == f1.shape == (2, 3)
+    own = by_sentence(gold, sentences)
+    assert n_there == sum(len(literal(tags)) for tags in own)
+    for row in np.ndindex(2, 3):
+        other = by_sentence(predicted[row], sentences)
+        both = [(literal(a), literal(b)) for a, b in zip(own, other, strict=True)]
+        assert found[row] == sum(len(a & b) for a, b in both)
+        assert n_guessed[row] == sum(len(b) for _, b in both)
+        assert f1[row] == pytest.approx(seqeval.metrics.f1_score(own, other))
+
+
+def test_f1_by_hand() -> None:
+    part = Tagged(
+        "wikiann de test",
+        "de",
+        (("Anna", "Lind", "in", "Bad", "Ems"), ("Oslo",)),
+        (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
+        ("1", "2"),
+    )
+    test = probing.EntityTest.of(part, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)])  # not "Ems"
+    rows = [
+        ("B-PER", "I-PER", "O", "B-LOC", "B-LOC"),  # "Bad" is not "Bad Ems": 2 of 3, 3 marked
+        ("I-PER", "I-PER", "O", "O", "I-LOC"),  # malformed and right: 2 of 3, 2 marked
+        ("B-ORG", "I-ORG", "O", "O", "B-PER"),  # other types
+        ("O",) * 5,
+    ]
+    found, marked = test.counts(np.array([[NER.index(tag) for tag in row] for row in rows]))
+    assert found.tolist() == [2, 2, 0, 0]
+    assert marked.tolist() == [3, 2, 2, 0]
+    f1 = probing.entity_f1(found, marked, test.gold.begins.sum())
+    assert f1.tolist() == pytest.approx([2 / 3, 4 / 5, 0, 0])
+    assert probing.entity_f1(0, 0, 0) == 0
