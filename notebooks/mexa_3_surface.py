@@ -38,15 +38,24 @@ BAGS = {
 
 def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
     """The MEXA score, by cosine, of each bag (of `BAGS`): language by bag, against English."""
-    sentences = [sentence for text in corpus.sentences.values() for sentence in text]
-    n, table = len(corpus), {}
-    for name, (vectorizer, options) in BAGS.items():
-        counts = getattr(vectorizers, vectorizer)(**options).fit_transform(sentences)
-        unit = preprocessing.normalize(counts.astype(float)).tocsr()
-        bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
-        english = bags.pop("en")
-        table[name] = {code: hits((bag @ english.T).toarray()).mean() for code, bag in bags.items()}
+    table, codes = {}, [code for code in corpus.languages if code != "en"]
+    for name in BAGS:
+        cosines = bag_cosines(corpus, name, codes, ["en"])
+        table[name] = {code: hits(cosines[code, "en"]).mean() for code in codes}
     return pd.DataFrame(table).rename_axis(index="language", columns="bag")
+
+
+def bag_cosines(
+    corpus: ParallelCorpus, bag: str, rows: Sequence[str], columns: Sequence[str]
+) -> dict[tuple[str, str], np.ndarray]:
+    """Cosines ``(n, n)`` of a bag of `BAGS`, by two languages; idf over the whole corpus."""
+    vectorizer, options = BAGS[bag]
+    sentences = [sentence for text in corpus.sentences.values() for sentence in text]
+    counts = getattr(vectorizers, vectorizer)(**options).fit_transform(sentences)
+    unit = preprocessing.normalize(counts.astype(float)).tocsr()
+    n = len(corpus)
+    bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
+    return {(x, y): (bags[x] @ bags[y].T).toarray() for x in rows for y in columns}
 
 
 def hits(cosines: np.ndarray) -> np.ndarray:

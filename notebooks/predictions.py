@@ -1,27 +1,49 @@
 """What was foreseen of held-out models, beside what came (``data/predictions``).
 
 Names of quantities are those of the tables; a quantity whose results are not there yet is missing.
+What a chapter on two texts, on layers or on probes measures for hypotheses 3 and 8 is not here.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from mexa_3_surface import bag_table
-from shared import mexa_tables
+from mexa_3_surface import bag_cosines, hits
+from shared import held_out, likelihood, mexa_tables
 from shared.held_out import Plan
 from synthesis import topic_scores
-from xlx.experiment.mexa_scores import measure_coverage
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.averages import average
+from xlx.experiment.mexa_scores import mean_subwords, measure_coverage
 from xlx.experiment.probing import probe_topics
+from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import statistics
 from xlx.results import paths, work
 from xlx.results.settings import settings
+from xlx.subjects.identity import twin_of
+from xlx.subjects.loading import tokenizer
+from xlx.text import labelled, parallel
+from xlx.text.parallel import ParallelCorpus
 
 #: The ends of the intervals that were given, by how sure we were.
 ENDS = {80: ("low_80", "high_80"), 95: ("low_95", "high_95")}
+#: Models of before, and their poolings of MEXA; the line of a model of the same kind is frozen.
+EARLIER = {
+    "multilingual-e5-small": "mean",
+    "gemma-3-270m": "weighted_mean",
+    "all-MiniLM-L6-v2": "mean",
+}
+ENCODER, DECODER = [*EARLIER][:2]
+BAG = "4 characters, idf"
+TEXT = ("idf bag", "subwords", "Latin")
+N_CALIBRATED, N_DRAWS = 10, 1000
+#: Languages with a larger share of tokens that are no whole character are left out of H1 and H2.
+ILLEGIBLE = 0.2
 
 
 def foreseen(model: str) -> pd.DataFrame:
@@ -29,7 +51,7 @@ def foreseen(model: str) -> pd.DataFrame:
     return pd.read_csv(paths.DATA / "predictions" / f"{model}.csv").set_index("id")
 
 
-def stored(call: Any, *arguments: Any, **options: Any) -> Any:
+def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """What a call gives if all its results are there, else None."""
     try:
         with settings(policy="only"):
@@ -38,44 +60,273 @@ def stored(call: Any, *arguments: Any, **options: Any) -> Any:
         return None
 
 
-# --- what came ------------------------------------------------------------------------------------
+# --- by language ----------------------------------------------------------------------------------
+
+
+@cache
+def idf_bag() -> pd.Series:
+    """μ by language of characters in fours, weighted over all languages of FLORES-200."""
+    text = parallel.load("flores200-100")
+    codes = [code for code in text.languages if code != "en"]
+    cosines = bag_cosines(text, BAG, codes, ["en"])
+    return pd.Series({code: hits(cosines[code, "en"]).mean() for code in codes})
+
+
+def alignment(model: str, pooling: str, codes: Sequence[str] | None) -> pd.DataFrame | None:
+    """``mu`` and ``centred`` by language: MEXA with English, at the highest layer."""
+    text = mexa_tables.load_text("flores200-100", codes, None)
+    scores = stored(measure_coverage, model, text, poolings=[pooling], centred=None)
+    if scores is None:
+        return None
+    columns = zip(("mu", "centred"), scores.values(), strict=True)
+    return pd.DataFrame(
+        {name: pd.Series(x.scores.mu.max(axis=0), x.scores.languages) for name, x in columns}
+    )
+
+
+def topics(model: str, codes: Sequence[str]) -> pd.Series | None:
+    """Accuracy of topics by language, of probes that learnt in English."""
+    probed = stored(probe_topics, [model], codes, seeds=range(3))
+    return None if probed is None else topic_scores(probed).set_index("language")["score"]
 
 
 def by_language(model: str, plan: Plan) -> pd.DataFrame:
-    """``mu``, ``centred``, ``topics``, ``idf bag``, ``family`` by language; NaN: not there."""
+    """What is there of a model by language: outcomes, rivals of text, other models' μ, ``family``.
+
+    ``mu``, ``centred``, ``topics``, ``bits``; `TEXT`; "mu of ..."; NaN where it was not asked.
+    """
     text = mexa_tables.load_text("flores200-100", plan.languages, None)
-    whole = mexa_tables.load_text("flores200-100", None, None)
-    table = pd.DataFrame({"idf bag": bag_table(whole)["4 characters, idf"]}).loc[
-        [code for code in text.languages if code != "en"]
-    ]
-    options = {"poolings": plan.poolings[:1], "centred": None}
-    if covered := stored(measure_coverage, model, text, **options):
-        for name, coverage_of in zip(("mu", "centred"), covered.values(), strict=True):
-            table[name] = pd.Series(coverage_of.scores.mu.max(axis=0), coverage_of.scores.languages)
-    codes = plan.topics or text.languages
-    probed = stored(probe_topics, [model], codes, seeds=range(3))
-    if probed is not None:
-        table["topics"] = topic_scores(probed).set_index("language")["score"]
-    table["family"] = table.index.map(mexa_tables.language_families(table.index))
-    return table
+    codes = [code for code in text.languages if code != "en"]
+    scripts = mexa_tables.language_scripts("flores200-100")
+    parts = {"idf bag": idf_bag(), "topics": topics(model, plan.topics or text.languages)}
+    parts |= {"bits": bits_a_sentence(model, plan)} if plan.n_bits else {}
+    counts = stored(mean_subwords, model, text)
+    parts["subwords"] = None if counts is None else np.log(counts / counts["en"])
+    parts["Latin"] = pd.Series({code: float(scripts[code] == "Latn") for code in codes})
+    shares = stored(illegible_tokens, [model], text)
+    if shares is not None:
+        parts["illegible"] = shares[0].set_index("language")["share"]
+    own = alignment(model, plan.poolings[0], plan.languages)
+    parts |= {} if own is None else dict(own.items())
+    for name, pooling in EARLIER.items():
+        with settings(dtype="float32"):
+            parts[f"mu of {name}"] = alignment(name, pooling, None)["mu"]
+    table = pd.DataFrame({name: x for name, x in parts.items() if x is not None}).loc[codes]
+    return table.assign(family=mexa_tables.language_families(codes))
 
 
-def measured(model: str, plan: Plan) -> tuple[dict[str, float], pd.DataFrame]:
-    """All quantities of a model that are there, and the table by language."""
-    with settings(dtype=plan.dtype):
-        table = by_language(model, plan)
-    values: dict[str, float] = {}
-    for name in ("mu", "topics"):
+@kept(tolerance=0)
+def illegible_tokens(subject: Subject, corpus: ParallelCorpus) -> pd.DataFrame:
+    """Share of tokens by language that are no whole character, or unknown: ``language``, ``share``.
+
+    They are what a vocabulary without the language's letters leaves: bytes.
+    """
+    words, rows = tokenizer(subject.name), []
+    for code in corpus.languages:
+        pieces = words(list(corpus.sentences[code]), add_special_tokens=False)["input_ids"]
+        tokens, counts = np.unique(np.concatenate(pieces), return_counts=True)
+        bad = [
+            token == words.unk_token_id or "\ufffd" in text
+            for token, text in zip(tokens, words.batch_decode(tokens[:, None]), strict=True)
+        ]
+        rows.append((code, counts[bad].sum() / counts.sum()))
+    return pd.DataFrame(rows, columns=["language", "share"])
+
+
+def bits_a_sentence(model: str, plan: Plan) -> pd.Series | None:
+    """Mean bits of a sentence of WMT24++ by language."""
+    answers = {x: stored(likelihood.bits, model, y) for x, y in held_out.sentences(plan).items()}
+    if any(x is None for x in answers.values()):
+        return None
+    return pd.Series({code: x["bits"].mean() for code, x in answers.items()})
+
+
+def of_languages(model: str, plan: Plan) -> dict[str, float]:
+    """Scores by language, their means, and what H1 and H2 say of them."""
+    table, values = by_language(model, plan), {}
+    for name in ("mu", "topics", "bits"):
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
-            values[f"{name} mean"] = table[name].mean()
+    values |= {f"{x} mean": table[x].mean() for x in ("mu", "topics") if x in table}
     if "mu" in table:
         values["mu centred mean"] = table["centred"].mean()
         values["mu above idf bag"] = (table["mu"] > table["idf bag"]).mean()
-    if "topics" in table and "mu" in table:
-        r = statistics.correlation(table.dropna(), "mu", "topics", languages=("family",))
-        values["r mu topics"] = r.value
-    return values, table
+    for outcome in {"topics", "bits"} & {*table} if "mu" in table else ():
+        rows = table[~(table["illegible"] > ILLEGIBLE)].dropna(subset=["mu", outcome])
+        others = [x for x in table if x.startswith("mu of")]
+        r = _correlation(rows, "mu", outcome)
+        values[f"r mu {outcome}"] = r.value
+        values[f"partial r mu {outcome}"] = _correlation(rows, "mu", outcome, given=others).value
+        if outcome == "topics":
+            rivals = [abs(_correlation(rows, x, outcome).value) for x in TEXT if x in rows]
+            values["r mu topics, low, less best of text"] = r.low - max(rivals)
+            like = DECODER if "last" in plan.poolings else ENCODER
+            values["slope of frozen line"] = frozen_slope(rows, like)
+            values["R2 of ten languages"] = calibrated(rows, 0)
+    return values
+
+
+def _correlation(rows: pd.DataFrame, x: str, y: str, **options: Any) -> statistics.Correlation:
+    return statistics.correlation(rows, x, y, languages=("family",), **options)
+
+
+def frozen_slope(rows: pd.DataFrame, earlier: str) -> float:
+    """Slope of true topics on those that the line of an earlier model gives, as it is."""
+    with settings(dtype="float32"):
+        learnt = pd.DataFrame(
+            {"topics": topics(earlier, [*parallel.load("flores200-100").languages])}
+        )
+        learnt["mu"] = alignment(earlier, EARLIER[earlier], None)["mu"]
+    line = np.polyfit(*learnt.dropna()[["mu", "topics"]].to_numpy().T, 1)
+    return float(np.polyfit(np.polyval(line, rows["mu"]), rows["topics"], 1)[0])
+
+
+def calibrated(rows: pd.DataFrame, seed: int) -> float:
+    """Median R² on the other languages of a line that ten drawn languages give.
+
+    R² is 1 - errors / those of the mean of the ten.
+    """
+    rng, values = np.random.default_rng(seed), rows[["mu", "topics"]].to_numpy()
+    scores = []
+    for _ in range(N_DRAWS):
+        drawn = np.isin(
+            np.arange(len(values)), rng.choice(len(values), N_CALIBRATED, replace=False)
+        )
+        (x, y), (mu, true) = values[drawn].T, values[~drawn].T
+        if np.ptp(x) > 0:
+            errors = true - np.polyval(np.polyfit(x, y, 1), mu)
+            scores.append(1 - (errors**2).sum() / ((true - y.mean()) ** 2).sum())
+    return float(np.median(scores))
+
+
+# --- layers, pivots -------------------------------------------------------------------------------
+
+
+def of_layers(model: str, plan: Plan) -> dict[str, float]:
+    """LD where it is lowest, matched MD and retrieval where they are highest; the twin's LD."""
+    text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
+    scores = stored(subject_scores, [model], text, **options)
+    if scores is None:
+        return {}
+    ld, md, retrieval = (average(scores[0], x, by=["layer"]) for x in ("LD", MATCHED, "retrieval"))
+    peak = int(md.score.argmax())
+    values = {
+        "LD lowest": ld.score.min(),
+        "matched MD highest": md.score.max(),
+        "matched MD peak": peak / (len(md.score) - 1),
+        "matched MD last": md.score[-1],
+        "matched MD fall to the end": md.score.max() - md.score[-1],
+        "retrieval highest": retrieval.score.max(),
+    }
+    values["matched MD peak, H5"] = values["matched MD peak"]
+    twin = stored(subject_scores, [twin_of(model)], text, **options)
+    if twin is not None:
+        values["LD lowest, twin"] = average(twin[0], "LD", by=["layer"]).score.min()
+        values["LD lowest, twin less trained"] = values["LD lowest, twin"] - values["LD lowest"]
+    return {name: float(value) for name, value in values.items()}
+
+
+def of_pivots(model: str, plan: Plan) -> dict[str, float]:
+    """Ranks of English and Chinese among pivots, and Chinese above the line on the bag's."""
+    text = mexa_tables.load_text("flores200-100", plan.languages, None)
+    text = text.select(held_out.languages("pivots"))
+    options = {"space": "raw", "pooling": plan.poolings[0], "max_length": None}
+    scores = stored(subject_scores, [model], text, ["MEXA"], **options)
+    if scores is None:
+        return {}
+    pairs = scores[0].table().groupby(["layer", "language_1", "language_2"])["score"].mean()
+    square = pairs[pairs.groupby("layer").mean().idxmax()].unstack()
+    square = square.reindex(index=text.languages, columns=text.languages)
+    means = square.fillna(square.T).mean()
+    bag = bag_pivots()[means.index]
+    rest = means - np.polyval(np.polyfit(bag, means, 1), bag)
+    ranks = means.rank(ascending=False)
+    return {
+        "pivot rank en": ranks["en"],
+        "pivot rank zh": ranks["zh"],
+        "pivot residual zh": rest["zh"],
+    }
+
+
+@cache
+def bag_pivots() -> pd.Series:
+    """Mean μ of all other pivots with each, of the bag that `idf_bag` has."""
+    codes = held_out.languages("pivots")
+    square = bag_cosines(parallel.load("flores200-100"), BAG, codes, codes)
+    return pd.Series(
+        {x: np.mean([hits(square[y, x]).mean() for y in codes if y != x]) for x in codes}
+    )
+
+
+# --- two texts in a decoder -----------------------------------------------------------------------
+
+
+def gains(model: str, after: likelihood.Texts, alone: likelihood.Texts) -> np.ndarray | None:
+    """Bits that each following text costs less behind its context than alone, ``(n, k)``."""
+    with_context, without = (stored(likelihood.bits, model, x) for x in (after, alone))
+    if with_context is None or without is None:
+        return None
+    return without["bits"] - with_context["bits"]
+
+
+def tag_accuracy(model: str, plan: Plan) -> pd.DataFrame | None:
+    """Share of texts whose topic's name gains most, by language of text and of name."""
+    codes, rows = plan.grid, []
+    for text in codes:
+        gained = gains(model, held_out.tagged(text, codes), held_out.tagged(None, codes))
+        if gained is None:
+            return None
+        labels = labelled.load_labelled("TOPIC", text, "test").labels
+        answers = gained.reshape(len(gained), len(codes), -1).argmax(axis=2)
+        rows.append((answers == np.asarray(labels)[:, None]).mean(axis=0))
+    return pd.DataFrame(rows, codes, codes)
+
+
+def followed(model: str, plan: Plan) -> pd.DataFrame | None:
+    """Share of translations that gain more than four others of like length, by source, target."""
+    text = parallel.load("flores200-100", held_out.languages("grid"))
+    table = pd.DataFrame(np.nan, plan.grid, plan.grid)
+    for source, target in product(plan.grid, repeat=2):
+        if source != target:
+            texts = (held_out.translations(text, x, target) for x in (source, None))
+            if (gained := gains(model, *texts)) is None:
+                return None
+            table.loc[source, target] = (gained.argmax(axis=1) == 0).mean()
+    return table
+
+
+def inferred(model: str) -> pd.Series | None:
+    """Share of pairs of XNLI whose answer gains most by the premise, by language."""
+    table, shares = held_out.asked(), {}
+    for code in table.index[table["question"] != ""]:
+        gained = gains(model, *(held_out.inference(code, code, x) for x in ("right", "none")))
+        if gained is None:
+            return None
+        pairs = labelled.load_labelled("NLI", code, "test", source="xnli-whole")
+        labels = pairs.take(held_out.N_PAIRS, 1).labels
+        shares[code] = (gained.argmax(axis=1) == np.asarray(labels)).mean()
+    return pd.Series(shares)
+
+
+def of_two_texts(model: str, plan: Plan) -> dict[str, float]:
+    """Tags within and across languages, translations that follow, inference by prompt."""
+    values: dict[str, float] = {}
+    if plan.grid and (tags := tag_accuracy(model, plan)) is not None:
+        same = np.eye(len(tags), dtype=bool)
+        values |= {"tags within": tags.to_numpy()[same].mean()}
+        values |= {"tags across": tags.to_numpy()[~same].mean()}
+    if plan.grid and (follows := followed(model, plan)) is not None:
+        values["follows"] = np.nanmean(follows.to_numpy())
+    if plan.grid and (inference := inferred(model)) is not None:
+        values |= {"inference en": inference["en"], "inference mean": inference.mean()}
+    return values
+
+
+def measured(model: str, plan: Plan) -> dict[str, float]:
+    """All quantities of a model that are there."""
+    with settings(dtype=plan.dtype):
+        parts = [x(model, plan) for x in (of_languages, of_layers, of_pivots, of_two_texts)]
+    return {name: float(value) for part in parts for name, value in part.items()}
 
 
 # --- beside what was foreseen ---------------------------------------------------------------------
