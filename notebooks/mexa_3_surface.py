@@ -6,6 +6,8 @@ without any knowledge of what it means. And a cause: Table 3 prints how much tex
 Llama 2 has read. All from printed numbers and the shipped sentences; no model is run.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +25,7 @@ from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
+sparse = deferred("scipy.sparse")
 vectorizers = deferred("sklearn.feature_extraction.text")
 preprocessing = deferred("sklearn.preprocessing")
 
@@ -38,24 +41,26 @@ BAGS = {
 
 def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
     """The MEXA score, by cosine, of each bag (of `BAGS`): language by bag, against English."""
-    table, codes = {}, [code for code in corpus.languages if code != "en"]
+    table = {}
     for name in BAGS:
-        cosines = bag_cosines(corpus, name, codes, ["en"])
-        table[name] = {code: hits(cosines[code, "en"]).mean() for code in codes}
+        bags = bag_vectors(corpus, name)
+        english = bags.pop("en")
+        table[name] = {code: bag_score(bag, english) for code, bag in bags.items()}
     return pd.DataFrame(table).rename_axis(index="language", columns="bag")
 
 
-def bag_cosines(
-    corpus: ParallelCorpus, bag: str, rows: Sequence[str], columns: Sequence[str]
-) -> dict[tuple[str, str], np.ndarray]:
-    """Cosines ``(n, n)`` of a bag of `BAGS`, by two languages; idf over the whole corpus."""
+def bag_vectors(corpus: ParallelCorpus, bag: str) -> dict[str, sparse.csr_matrix]:
+    """Unit vectors of sentences by language, ``(n, pieces)``; idf is over the whole corpus."""
     vectorizer, options = BAGS[bag]
     sentences = [sentence for text in corpus.sentences.values() for sentence in text]
     counts = getattr(vectorizers, vectorizer)(**options).fit_transform(sentences)
-    unit = preprocessing.normalize(counts.astype(float)).tocsr()
-    n = len(corpus)
-    bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
-    return {(x, y): (bags[x] @ bags[y].T).toarray() for x in rows for y in columns}
+    unit, n = preprocessing.normalize(counts.astype(float)).tocsr(), len(corpus)
+    return {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
+
+
+def bag_score(bag: sparse.csr_matrix, pivot: sparse.csr_matrix) -> float:
+    """μ of two languages' vectors."""
+    return hits((bag @ pivot.T).toarray()).mean()
 
 
 def hits(cosines: np.ndarray) -> np.ndarray:

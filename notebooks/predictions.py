@@ -6,6 +6,7 @@ What a chapter on two texts, on layers or on probes measures for hypotheses 3 an
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -13,22 +14,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mexa_3_surface import bag_cosines, hits
+from mexa_3_surface import bag_score, bag_vectors
 from shared import held_out, likelihood, mexa_tables
 from shared.held_out import Plan
+from shared.pair_regressions import holm
 from synthesis import topic_scores
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.averages import average
+from xlx.experiment.averages import Average, average
 from xlx.experiment.mexa_scores import mean_subwords, measure_coverage
 from xlx.experiment.probing import probe_topics
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import statistics
 from xlx.results import paths, work
+from xlx.results.deferred import deferred
 from xlx.results.settings import settings
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
+
+stats = deferred("scipy.stats")
 
 #: The ends of the intervals that were given, by how sure we were.
 ENDS = {80: ("low_80", "high_80"), 95: ("low_95", "high_95")}
@@ -39,8 +44,15 @@ EARLIER = {
     "all-MiniLM-L6-v2": "mean",
 }
 ENCODER, DECODER = [*EARLIER][:2]
-BAG = "4 characters, idf"
 TEXT = ("idf bag", "subwords", "Latin")
+MODELS = ("embeddinggemma-300m", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct")
+BY_LANGUAGE = ("mu", "topics", "bits")
+VERDICTS = ("failed", "held", "open")
+#: Two sizes of one decoder, the larger first.
+SIZES = ("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct")
+#: Name → value, or value with the ends of its 95 % interval.
+Quantities = dict[str, float | tuple[float, float, float]]
+NO_ENDS = (np.nan, np.nan)
 N_CALIBRATED, N_DRAWS = 10, 1000
 #: Languages with a larger share of tokens that are no whole character are left out of H1 and H2.
 ILLEGIBLE = 0.2
@@ -64,12 +76,13 @@ def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 @cache
+def _bags() -> dict[str, Any]:
+    return bag_vectors(parallel.load("flores200-100"), "4 characters, idf")
+
+
 def idf_bag() -> pd.Series:
-    """μ by language of characters in fours, weighted over all languages of FLORES-200."""
-    text = parallel.load("flores200-100")
-    codes = [code for code in text.languages if code != "en"]
-    cosines = bag_cosines(text, BAG, codes, ["en"])
-    return pd.Series({code: hits(cosines[code, "en"]).mean() for code in codes})
+    """μ with English by language of characters in fours, weighted over all of FLORES-200."""
+    return pd.Series({x: bag_score(y, _bags()["en"]) for x, y in _bags().items() if x != "en"})
 
 
 def alignment(model: str, pooling: str, codes: Sequence[str] | None) -> pd.DataFrame | None:
@@ -141,10 +154,10 @@ def bits_a_sentence(model: str, plan: Plan) -> pd.Series | None:
     return pd.Series({code: x["bits"].mean() for code, x in answers.items()})
 
 
-def of_languages(model: str, plan: Plan) -> dict[str, float]:
+def of_languages(model: str, plan: Plan) -> Quantities:
     """Scores by language, their means, and what H1 and H2 say of them."""
     table, values = by_language(model, plan), {}
-    for name in ("mu", "topics", "bits"):
+    for name in BY_LANGUAGE:
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
     values |= {f"{x} mean": table[x].mean() for x in ("mu", "topics") if x in table}
@@ -155,8 +168,9 @@ def of_languages(model: str, plan: Plan) -> dict[str, float]:
         rows = table[~(table["illegible"] > ILLEGIBLE)].dropna(subset=["mu", outcome])
         others = [x for x in table if x.startswith("mu of")]
         r = _correlation(rows, "mu", outcome)
-        values[f"r mu {outcome}"] = r.value
-        values[f"partial r mu {outcome}"] = _correlation(rows, "mu", outcome, given=others).value
+        rest = _correlation(rows, "mu", outcome, given=others)
+        values[f"r mu {outcome}"] = r.value, r.low, r.high
+        values[f"partial r mu {outcome}"] = rest.value, rest.low, rest.high
         if outcome == "topics":
             rivals = [abs(_correlation(rows, x, outcome).value) for x in TEXT if x in rows]
             values["r mu topics, low, less best of text"] = r.low - max(rivals)
@@ -202,7 +216,7 @@ def calibrated(rows: pd.DataFrame, seed: int) -> float:
 # --- layers, pivots -------------------------------------------------------------------------------
 
 
-def of_layers(model: str, plan: Plan) -> dict[str, float]:
+def of_layers(model: str, plan: Plan) -> Quantities:
     """LD where it is lowest, matched MD and retrieval where they are highest; the twin's LD."""
     text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
     scores = stored(subject_scores, [model], text, **options)
@@ -215,18 +229,30 @@ def of_layers(model: str, plan: Plan) -> dict[str, float]:
         "matched MD highest": md.score.max(),
         "matched MD peak": peak / (len(md.score) - 1),
         "matched MD last": md.score[-1],
-        "matched MD fall to the end": md.score.max() - md.score[-1],
         "retrieval highest": retrieval.score.max(),
     }
     values["matched MD peak, H5"] = values["matched MD peak"]
+    values["matched MD fall to the end"] = _at(md, peak, md, -1)
     twin = stored(subject_scores, [twin_of(model)], text, **options)
     if twin is not None:
-        values["LD lowest, twin"] = average(twin[0], "LD", by=["layer"]).score.min()
-        values["LD lowest, twin less trained"] = values["LD lowest, twin"] - values["LD lowest"]
-    return {name: float(value) for name, value in values.items()}
+        random = average(twin[0], "LD", by=["layer"])
+        values["LD lowest, twin"] = random.score.min()
+        lowest = random.score.argmin(), ld, ld.score.argmin()
+        values["LD lowest, twin less trained"] = _at(random, *lowest)
+    return values
 
 
-def of_pivots(model: str, plan: Plan) -> dict[str, float]:
+def _at(one: Average, layer: int, other: Average, other_layer: int) -> tuple[float, float, float]:
+    """The difference of two layers, with its interval over documents."""
+    picked = [
+        replace(x, score=x.score[i], left_out_change=x.left_out_change[i])
+        for x, i in ((one, layer), (other, other_layer))
+    ]
+    difference = picked[0] - picked[1]
+    return difference.score, *difference.interval()
+
+
+def of_pivots(model: str, plan: Plan) -> Quantities:
     """Ranks of English and Chinese among pivots, and Chinese above the line on the bag's."""
     text = mexa_tables.load_text("flores200-100", plan.languages, None)
     text = text.select(held_out.languages("pivots"))
@@ -248,13 +274,11 @@ def of_pivots(model: str, plan: Plan) -> dict[str, float]:
     }
 
 
-@cache
 def bag_pivots() -> pd.Series:
     """Mean μ of all other pivots with each, of the bag that `idf_bag` has."""
-    codes = held_out.languages("pivots")
-    square = bag_cosines(parallel.load("flores200-100"), BAG, codes, codes)
+    bags = {x: _bags()[x] for x in held_out.languages("pivots")}
     return pd.Series(
-        {x: np.mean([hits(square[y, x]).mean() for y in codes if y != x]) for x in codes}
+        {x: np.mean([bag_score(bags[y], bags[x]) for y in bags if y != x]) for x in bags}
     )
 
 
@@ -308,9 +332,9 @@ def inferred(model: str) -> pd.Series | None:
     return pd.Series(shares)
 
 
-def of_two_texts(model: str, plan: Plan) -> dict[str, float]:
+def of_two_texts(model: str, plan: Plan) -> Quantities:
     """Tags within and across languages, translations that follow, inference by prompt."""
-    values: dict[str, float] = {}
+    values: Quantities = {}
     if plan.grid and (tags := tag_accuracy(model, plan)) is not None:
         same = np.eye(len(tags), dtype=bool)
         values |= {"tags within": tags.to_numpy()[same].mean()}
@@ -322,30 +346,123 @@ def of_two_texts(model: str, plan: Plan) -> dict[str, float]:
     return values
 
 
-def measured(model: str, plan: Plan) -> dict[str, float]:
-    """All quantities of a model that are there."""
-    with settings(dtype=plan.dtype):
-        parts = [x(model, plan) for x in (of_languages, of_layers, of_pivots, of_two_texts)]
-    return {name: float(value) for part in parts for name, value in part.items()}
+def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities:
+    """μ of one model less that of a smaller one, over the same languages (H6)."""
+    rows = []
+    for name in (larger, smaller):
+        with settings(dtype=plans[name].dtype):
+            rows.append(alignment(name, plans[name].poolings[0], plans[larger].languages))
+    if any(x is None for x in rows):
+        return {}
+    more = rows[0]["mu"] - rows[1]["mu"]
+    families = [*mexa_tables.language_families(more.index).values()]
+    return {"mu above idf bag, 1.5 less 0.5 billion": statistics.mean_interval(more, families)}
+
+
+def measured(plans: Mapping[str, Plan]) -> pd.DataFrame:
+    """All quantities that are there: ``model``, ``id``, ``measured``, ``low``, ``high``."""
+    rows = []
+    for model, plan in plans.items():
+        with settings(dtype=plan.dtype):
+            parts = [x(model, plan) for x in (of_languages, of_layers, of_pivots, of_two_texts)]
+        if model == SIZES[0]:
+            parts.append(of_sizes(*SIZES, plans))
+        for name, value in (item for part in parts for item in part.items()):
+            rows.append((model, name, *(value if isinstance(value, tuple) else (value, *NO_ENDS))))
+    return pd.DataFrame(rows, columns=["model", "id", "measured", "low", "high"])
 
 
 # --- beside what was foreseen ---------------------------------------------------------------------
 
 
-def judged(model: str, values: Mapping[str, float]) -> pd.DataFrame:
-    """Predictions whose quantity is there: ``measured``, within 80 and 95 %, errors, baselines."""
-    table = foreseen(model)
-    table["measured"] = table.index.map(values)
-    table = table.dropna(subset="measured").assign(model=model)
+def judged(values: pd.DataFrame) -> pd.DataFrame:
+    """All predictions beside what `measured` gives; ``measured`` is NaN where nothing is there yet.
+
+    Single values: ``within 80``, ``within 95``. Hypotheses: ``holds``, their bound, and ``p``, one
+    sided, of a value that is at the bound (normal; correlations on Fisher's scale).
+    """
+    tables = [foreseen(model).assign(model=model).reset_index() for model in MODELS]
+    table = pd.concat(tables, ignore_index=True).merge(values, "left", ["model", "id"])
     for level, (low, high) in ENDS.items():
         table[f"within {level}"] = table["measured"].between(table[low], table[high])
-    for name in ("value", "mean_of_models", "mean_of_language", "by_subwords"):
-        table[f"error of {name}"] = (table[name] - table["measured"]).abs()
     table["holds"] = [
         isinstance(bound, str) and bounded(bound, value)
         for bound, value in table[["bound", "measured"]].to_numpy()
     ]
+    table["p"] = [
+        _p_value(*row) for row in table[["id", "bound", "measured", "low", "high"]].to_numpy()
+    ]
     return table
+
+
+def _p_value(name: str, bound: object, value: float, low: float, high: float) -> float:
+    """Of a bound with one end, and a value with an interval; else NaN."""
+    if (
+        not isinstance(bound, str)
+        or bound.split()[0] not in "<=>"
+        or np.isnan([value, low, high]).any()
+    ):
+        return np.nan
+    ends = np.array([value, low, high, float(bound.split()[1])])
+    value, low, high, end = np.arctanh(ends) if " r " in f" {name}" else ends
+    z = (value - end) / (high - low) * 2 * stats.norm.ppf((1 + statistics.LEVEL) / 2)
+    return float(stats.norm.sf(z if ">" in bound else -z))
+
+
+def verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Hypotheses by model, the failed first: ``verdict`` failed, held or open.
+
+    Failed: its bound does not hold. Open: it is not measured yet, it had no bound, or it holds and
+    is not sure (Holm over all p values).
+    """
+    rows = table[table["hypothesis"].notna()].copy()
+    rows["p, Holm"] = holm(rows["p"].dropna())
+    there = rows["measured"].notna() & rows["bound"].notna()
+    unsure = ~there | (rows["holds"] & (rows["p, Holm"] > 1 - statistics.LEVEL))
+    rows["verdict"] = np.select([there & ~rows["holds"], ~unsure], VERDICTS[:2], VERDICTS[2])
+    rows["verdict"] = pd.Categorical(rows["verdict"], VERDICTS)
+    return rows.sort_values(["verdict", "hypothesis", "id"], kind="stable")
+
+
+def errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean error of our values and of each baseline on the same languages, and the difference.
+
+    A row per model, quantity and baseline: ``ours``, ``baseline's``, ``less`` (ours less the
+    baseline's) with its interval over families, ``n``.
+    """
+    single = table[table["hypothesis"].isna() & table["measured"].notna()]
+    single = single.assign(
+        quantity=single["id"].str.split().str[0], language=single["id"].str.split().str[-1]
+    )
+    rows = []
+    for baseline in ("mean_of_models", "mean_of_language", "by_subwords"):
+        asked = single[single[baseline].notna() & single["quantity"].isin(BY_LANGUAGE)]
+        asked = asked[asked["language"] != "mean"]
+        for key, part in asked.groupby(["model", "quantity"], sort=False):
+            ours, theirs = ((part[x] - part["measured"]).abs() for x in ("value", baseline))
+            families = part["language"].map(mexa_tables.language_families(part["language"]))
+            rows.append(
+                (
+                    *key,
+                    baseline,
+                    ours.mean(),
+                    theirs.mean(),
+                    *statistics.mean_interval(ours - theirs, families),
+                    len(part),
+                )
+            )
+    columns = [
+        "model",
+        "quantity",
+        "baseline",
+        "ours",
+        "the baseline's",
+        "less",
+        "low",
+        "high",
+        "n",
+    ]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def bounded(bound: str, value: float) -> bool:
@@ -359,7 +476,7 @@ def bounded(bound: str, value: float) -> bool:
 
 def coverage(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame:
     """How many single values are within our intervals, with intervals of their own (95 %)."""
-    single, rows = table[table["hypothesis"].isna()], []
+    single, rows = table[table["hypothesis"].isna() & table["measured"].notna()], []
     for (key, part), level in product(single.groupby(list(by), sort=False), ENDS):
         n, hits = len(part), int(part[f"within {level}"].sum())
         rows.append((*key, level, hits, n, hits / n, *statistics.share_interval(hits, n)))

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -58,12 +59,24 @@ def test_bounds_are_read(bound: str, inside: list[float], outside: list[float]) 
 
 def test_what_came_is_set_beside_what_was_foreseen() -> None:
     model = TABLES[0].stem
-    values = predictions.foreseen(model)["value"].dropna().to_dict() | {"mu de": 0.0}
-    judged = predictions.judged(model, values)
-    assert not judged.loc["mu de", "within 95"]
-    assert judged.drop(index="mu de")["within 80"].all()
+    values = predictions.foreseen(model)["value"].dropna()
+    table = pd.DataFrame({"model": model, "measured": values, "low": np.nan, "high": np.nan})
+    table.loc["mu de", "measured"] = 0.0
+    table.loc["r mu topics", ["measured", "low", "high"]] = 0.76, 0.7, 0.8
+    table.loc["partial r mu topics", ["measured", "low", "high"]] = 0.9, 0.85, 0.93
+    judged = predictions.judged(table.rename_axis("id").reset_index())
+    single = judged[judged["measured"].notna()].set_index("id")
+    assert not single.loc["mu de", "within 95"]
+    assert single.drop(index=["mu de", "r mu topics"])["within 80"].all()
     counted = predictions.coverage(judged).set_index("level")
     assert (counted["of"] - counted["within"] == 1).all()
+    verdicts = predictions.verdicts(judged).set_index(["model", "id"])["verdict"]
+    assert (verdicts.drop(index=model, level=0) == "open").all()
+    assert verdicts[model, "r mu topics"] == "open"
+    assert verdicts[model, "partial r mu topics"] == "held"
+    less = predictions.errors(judged).set_index(["quantity", "baseline"])
+    assert less.loc[("topics", "by_subwords"), "ours"] == 0
+    assert less.loc[("mu", "by_subwords"), "ours"] == pytest.approx(0.99 / 16)
 
 
 def test_others_are_of_most_like_length() -> None:
