@@ -30,7 +30,7 @@ from xlx.results.deferred import deferred
 from xlx.results.settings import settings
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import tokenizer
-from xlx.text import labelled, parallel
+from xlx.text import labelled
 from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
@@ -77,7 +77,7 @@ def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 @cache
 def _bags() -> dict[str, Any]:
-    return bag_vectors(parallel.load("flores200-100"), "4 characters, idf")
+    return bag_vectors(flores(), "4 characters, idf")
 
 
 def idf_bag() -> pd.Series:
@@ -85,10 +85,16 @@ def idf_bag() -> pd.Series:
     return pd.Series({x: bag_score(y, _bags()["en"]) for x, y in _bags().items() if x != "en"})
 
 
-def alignment(model: str, pooling: str, codes: Sequence[str] | None) -> pd.DataFrame | None:
+@cache
+def flores(codes: tuple[str, ...] | None = None) -> ParallelCorpus:
+    """The first 100 sentences, in these languages or in all."""
+    return mexa_tables.load_text("flores200-100", codes, None)
+
+
+@cache
+def alignment(model: str, pooling: str, codes: tuple[str, ...] | None) -> pd.DataFrame | None:
     """``mu`` and ``centred`` by language: MEXA with English, at the highest layer."""
-    text = mexa_tables.load_text("flores200-100", codes, None)
-    scores = stored(measure_coverage, model, text, poolings=[pooling], centred=None)
+    scores = stored(measure_coverage, model, flores(codes), poolings=[pooling], centred=None)
     if scores is None:
         return None
     columns = zip(("mu", "centred"), scores.values(), strict=True)
@@ -108,7 +114,7 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
 
     ``mu``, ``centred``, ``topics``, ``bits``; `TEXT`; "mu of ..."; NaN where it was not asked.
     """
-    text = mexa_tables.load_text("flores200-100", plan.languages, None)
+    text = flores(plan.languages)
     codes = [code for code in text.languages if code != "en"]
     scripts = mexa_tables.language_scripts("flores200-100")
     parts = {"idf bag": idf_bag(), "topics": topics(model, plan.topics or text.languages)}
@@ -187,9 +193,7 @@ def _correlation(rows: pd.DataFrame, x: str, y: str, **options: Any) -> statisti
 def frozen_slope(rows: pd.DataFrame, earlier: str) -> float:
     """Slope of true topics on those that the line of an earlier model gives, as it is."""
     with settings(dtype="float32"):
-        learnt = pd.DataFrame(
-            {"topics": topics(earlier, [*parallel.load("flores200-100").languages])}
-        )
+        learnt = pd.DataFrame({"topics": topics(earlier, flores().languages)})
         learnt["mu"] = alignment(earlier, EARLIER[earlier], None)["mu"]
     line = np.polyfit(*learnt.dropna()[["mu", "topics"]].to_numpy().T, 1)
     return float(np.polyfit(np.polyval(line, rows["mu"]), rows["topics"], 1)[0])
@@ -254,7 +258,7 @@ def _at(one: Average, layer: int, other: Average, other_layer: int) -> tuple[flo
 
 def of_pivots(model: str, plan: Plan) -> Quantities:
     """Ranks of English and Chinese among pivots, and Chinese above the line on the bag's."""
-    text = mexa_tables.load_text("flores200-100", plan.languages, None)
+    text = flores(plan.languages)
     text = text.select(held_out.languages("pivots"))
     options = {"space": "raw", "pooling": plan.poolings[0], "max_length": None}
     scores = stored(subject_scores, [model], text, ["MEXA"], **options)
@@ -308,7 +312,7 @@ def tag_accuracy(model: str, plan: Plan) -> pd.DataFrame | None:
 
 def followed(model: str, plan: Plan) -> pd.DataFrame | None:
     """Share of translations that gain more than four others of like length, by source, target."""
-    text = parallel.load("flores200-100", held_out.languages("grid"))
+    text = flores().select(held_out.languages("grid"))
     table = pd.DataFrame(np.nan, plan.grid, plan.grid)
     for source, target in product(plan.grid, repeat=2):
         if source != target:
