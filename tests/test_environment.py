@@ -71,6 +71,16 @@ def test_lock_satisfies_pyproject() -> None:
     assert not wrong, f"{'; '.join(wrong)}: run `make lock`"
 
 
+def test_what_the_package_needs_is_imported_there_or_asked_for_by_models() -> None:
+    modules = {"scikit-learn": "sklearn"}
+    code = "\n".join(path.read_text("utf-8") for path in (ROOT / "xlx").rglob("*.py"))
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        name = modules.get(requirement.name, requirement.name.replace("-", "_"))
+        there = re.search(rf'^\s*(import|from) {name}\b|deferred\("{name}\b', code, re.MULTILINE)
+        assert there or requirement.name in ("protobuf", "sentencepiece"), requirement.name
+    assert len(PROJECT["dependencies"]) <= 21
+
+
 def test_conda_environment_has_the_versions_of_the_lock_and_xlx_itself() -> None:
     named = set()
     for spec in [s for s in CONDA["dependencies"] if isinstance(s, str)]:
