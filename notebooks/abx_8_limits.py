@@ -24,8 +24,9 @@ from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import with_models
 from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from shared.shown import with_interval
-from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes, masks_of
+from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes
 from xlx.experiment.averages import Average, averaged_scores
+from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import (
     LENGTH_ALONE,
     BagOfSubwords,

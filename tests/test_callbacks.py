@@ -14,7 +14,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from xlx.experiment.abx_scores import length_matched
+from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import told
 from xlx.measures import abx, mexa
 from xlx.report.callbacks import Lens, logged
@@ -81,7 +81,7 @@ def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_
     trainer = trained("mini-xlmr", corpus, tmp_path)
     history = trainer.lens.history
     assert history["step"].tolist() == [EVERY, STEPS]
-    masks = {"like length": length_matched(corpus)}
+    masks = masks_of(corpus, ["like length"])
     for row in history.to_dict("records"):
         states = saved_states(tmp_path / f"checkpoint-{row['step']}", corpus)
         exact = abx.exact(states, masks=masks)

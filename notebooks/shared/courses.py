@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xlx.experiment.abx_scores import MATCHED, history, masks_of
+from xlx.experiment.abx_scores import MATCHED, history
+from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import abx, registered

@@ -10,7 +10,7 @@ import pytest
 
 from family.recipes import RECIPES
 from tests import tiny
-from xlx.experiment import abx_scores, scoring
+from xlx.experiment import abx_scores, constraints, scoring
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import Average
 from xlx.measures import abx
@@ -40,8 +40,8 @@ HALF = {"rtol": 5e-4, "atol": 3e-8}
 def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: CheckpointScores) -> None:
     encoder = loading.load("mini-infoxlm")
     states = embed_corpus(encoder, grouped).states
-    names = abx_scores.standard_masks(grouped)
-    masks = abx_scores.masks_of(grouped, names, lambda: encoder)
+    names = constraints.standard_masks(grouped)
+    masks = constraints.masks_of(grouped, names, lambda: encoder)
     groups = {"documents": parallel.documents(grouped), "sentences": range(10)}
     exact = abx.exact(states, masks=masks, groups=groups)
     assert (kept.scores.pairs, kept.scores.layers) == (exact.pairs, exact.layers)

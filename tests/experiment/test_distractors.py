@@ -1,14 +1,16 @@
 """Masks on B by their definition, and what they take away."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from xlx.experiment import abx_scores
+from xlx.experiment import constraints, scoring
 from xlx.measures import abx
 from xlx.subjects import loading, states
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -19,9 +21,9 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
     return replace(corpus, ids=ids, domains=tuple("nnnnnsssss"))
 
 
-def every_mask(corpus: ParallelCorpus) -> dict[str, abx_scores.Mask]:
-    names = abx_scores.standard_masks(corpus)
-    return abx_scores.masks_of(corpus, names, lambda: loading.load("mini-xlmr"))
+def every_mask(corpus: ParallelCorpus) -> dict[str, constraints.Mask]:
+    names = constraints.standard_masks(corpus)
+    return constraints.masks_of(corpus, names, lambda: loading.load("mini-xlmr"))
 
 
 def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
@@ -43,7 +45,9 @@ def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
             same = grouped.domains[a] == grouped.domains[b]
             assert masks["same domain"][code][a, b] == same
         cosines = dense @ dense.T / np.outer(norms, norms)
-        near = abx_scores.subword_neighbours(loading.load("mini-xlmr"), grouped, k=3)[code]
+        near = constraints.masks_of(grouped, ["near (k=3)"], lambda: loading.load("mini-xlmr"))[
+            "near (k=3)"
+        ][code]
         for a in range(10):
             others = np.delete(cosines[a], a)
             third = np.sort(others)[-3]
@@ -53,7 +57,7 @@ def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
 
 def test_all_that_are_as_near_as_the_last_are_near() -> None:
     counts = sparse.csr_array(np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]))
-    assert abx_scores._neighbours(counts, 1)[0].tolist() == [False, True, True, False]
+    assert constraints._nearest(counts, 1)[0].tolist() == [False, True, True, False]
 
 
 def test_a_corpus_without_documents_or_domains_has_no_such_masks(corpus: ParallelCorpus) -> None:
@@ -67,8 +71,58 @@ def test_what_a_document_gives_away_is_not_there_within_it() -> None:
     documents = tuple("aaaabbbbcccc")
     topic = dict(zip("abc", rng.normal(size=(3, 5)), strict=True))
     states = dict.fromkeys(["en", "de"], np.stack([topic[name] for name in documents]))
-    same = abx_scores.label_shared(documents)
+    same = np.equal.outer(*[np.array(documents)] * 2)
     masks = {"same": dict.fromkeys(states, same), "other": dict.fromkeys(states, ~same)}
     scores = abx.exact(states, masks=masks).scores
     assert scores["MD, same"].tolist() == [[[0.5, 0.5]]]
     assert scores["MD, other"].tolist() == [[[1.0, 1.0]]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_of_the_text_constrains_as_its_values_say(seed: int, tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(seed), 12
+    topics, levels = rng.choice(list("abc"), n), rng.integers(1, 9, n)
+    rows = [f"{i}\t{topic}\t{x}" for i, (topic, x) in enumerate(zip(topics, levels, strict=True))]
+    (tmp_path / "segments.tsv").write_text("\n".join(["id\ttopic\tlevel", *rows, ""]))
+    for code in ("de", "en"):
+        lines = [code * int(k) for k in rng.permutation(np.arange(3, 3 + n))]
+        (tmp_path / f"{code}.txt").write_text("\n".join([*lines, ""]))
+    text = parallel.load(tmp_path)
+    names = ["same topic", "like level (share=0.5)", "like length (share=0.4) and other topic"]
+    masks, drawn = constraints.masks_of(text, names), text.drop([3])
+    same, length = np.equal.outer(topics, topics), np.array([*map(len, text.sentences["de"])])
+    near = [abs(b - a) <= 0.4 * a for a in length for b in length]
+    assert (masks[names[0]]["en"] == same).all()
+    assert masks[names[1]]["de"].tolist() == [[abs(b - a) <= a / 2 for b in levels] for a in levels]
+    assert (masks[names[2]]["de"] == np.reshape(near, (n, n)) & ~same).all()
+    assert drawn.columns["topic"] == tuple(np.delete(topics, 3))
+    for name in names:
+        about = constraints.about(name, text)
+        assert about["measure"] == [f"MD, {name}", 1]
+        assert ("columns" in about) == (about != constraints.about(name, drawn))
+
+
+def test_two_tolerances_stand_side_by_side(grouped: ParallelCorpus) -> None:
+    measures = ["MD, like length", "MD, like length (share=0.2)"]
+    (scores,) = scoring.subject_scores(["mini-xlmr"], grouped, measures)
+    narrow, wide = (constraints.masks_of(grouped, [x.removeprefix("MD, ")]) for x in measures)
+    assert scores.tasks == measures
+    counts = [
+        m[x.removeprefix("MD, ")]["de"].sum() for m, x in zip((narrow, wide), measures, strict=True)
+    ]
+    assert counts[0] < counts[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("as lik length", "constraint"),
+        ("like lenth", "length"),
+        ("same topic", "document"),
+        ("like length (shar=0.2)", "share"),
+        ("like domain", "numbers"),
+    ],
+)
+def test_what_is_no_constraint_is_named(name: str, words: str, grouped: ParallelCorpus) -> None:
+    with pytest.raises(ValueError, match=words):
+        constraints.constraints(name, replace(grouped, domains=tuple("abcdefghij")))

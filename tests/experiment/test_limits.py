@@ -8,7 +8,7 @@ import torch
 
 import abx_8_limits as limits
 from tests.measures import planted
-from xlx.experiment import abx_scores, scoring
+from xlx.experiment import abx_scores, constraints, scoring
 from xlx.measures import abx, registered
 from xlx.subjects import loading
 from xlx.text.parallel import ParallelCorpus, documents
@@ -27,7 +27,7 @@ def text() -> ParallelCorpus:
 def test_every_measure_in_every_space_is_the_slow_one(text: ParallelCorpus, world: str) -> None:
     few = text.select(["de", "en", "bg", "ru"])
     vectors, groups = limits.WORLDS[world](few), np.array(documents(few))
-    masks = abx_scores.masks_of(few, limits.MASKED, lambda: loading.load("mini-xlmr"))
+    masks = constraints.masks_of(few, limits.MASKED, lambda: loading.load("mini-xlmr"))
     alike, near = masks["like length"], masks["near"]
     counts = {x: (of & ~np.eye(len(few), dtype=bool)).sum(axis=1) for x, of in alike.items()}
     by_hand = {
@@ -62,7 +62,7 @@ def test_every_measure_in_every_space_is_the_slow_one(text: ParallelCorpus, worl
 
 
 def test_every_measure_has_its_known_value_in_every_world(text: ParallelCorpus) -> None:
-    masks = abx_scores.masks_of(text, limits.MASKED, lambda: loading.load("mini-xlmr"))
+    masks = constraints.masks_of(text, limits.MASKED, lambda: loading.load("mini-xlmr"))
     off, same = ~np.eye(144, dtype=bool), np.equal.outer(*[np.arange(144) // 12] * 2)
     lengths = {x: np.log1p([*map(len, rows)]) for x, rows in text.sentences.items()}
     near = {x: {y: -np.abs(a[:, None] - b) for y, b in lengths.items()} for x, a in lengths.items()}

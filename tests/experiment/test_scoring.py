@@ -142,8 +142,8 @@ def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> Non
 
 
 def test_a_wrong_name_is_told(grouped: ParallelCorpus) -> None:  # noqa: F811
-    for name in ("LX", "MD, far"):
-        with pytest.raises(ValueError, match="measure"):
+    for name, what in {"LX": "measure", "MD, far": "constraint"}.items():
+        with pytest.raises(ValueError, match=what):
             scored([name], ["mini-xlmr"], [grouped])
 
 

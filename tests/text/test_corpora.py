@@ -306,7 +306,6 @@ FRENCH = "fra-x-bible-a"
     [
         # ids and domains beside the text
         ({"segments.tsv": "id\tdomain\na\tnews\nb\n"}, ["segments.tsv, line 3", "header of 2"]),
-        ({"segments.tsv": "name\na\nb\nc\n"}, ["segments.tsv, line 1", "neither id nor domain"]),
         ({"segments.tsv": "id\na\nb\n"}, ["segments.tsv has 2", "has 3"]),
         # names of files
         ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),

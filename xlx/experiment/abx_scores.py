@@ -1,4 +1,4 @@
-"""What scores of subjects on a text have in common: masks on B, spaces, weights, groups."""
+"""What scores of subjects on a text have in common: spaces, weights, groups."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import numpy as np
 import pandas as pd
 
 from xlx.measures import abx, alignment
-from xlx.results.deferred import deferred
-from xlx.subjects import identity, states
+from xlx.subjects import identity
 from xlx.subjects.identity import Name
-from xlx.subjects.loading import Encoder
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
-
-sparse = deferred("scipy.sparse")
 
 
 def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
@@ -24,112 +20,6 @@ def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
     languages = list(dict.fromkeys(code for pair in pairs for code in pair))
     inside = np.array([[float(code in pair) for pair in pairs] for code in languages])
     return languages, inside / inside.sum(axis=1, keepdims=True)
-
-
-#: B has as many characters as A, give or take this share.
-LENGTH_TOLERANCE = 0.1
-#: Of so many sentences that share most subwords with A, B is one.
-N_NEIGHBOURS = 10
-#: Of the masks: raised by hand with either number, as a stored score is of a version.
-MASKS_VERSION = 1
-#: Language of B → ``(n, n)``.
-Mask = dict[str, np.ndarray]
-
-
-def _two_or_more(labels: Sequence[object]) -> bool:
-    """Whether positions hang together in groups: several, and fewer than there are positions."""
-    return 1 < len(set(labels)) < len(labels)
-
-
-#: Name of a mask → whether a corpus has what it needs.
-MASKS: dict[str, Callable[[ParallelCorpus], bool]] = {
-    "like length": lambda corpus: True,
-    "near": lambda corpus: True,
-    "same document": lambda corpus: _two_or_more(parallel.documents(corpus)),
-    "other document": lambda corpus: _two_or_more(parallel.documents(corpus)),
-    "same domain": lambda corpus: _two_or_more(corpus.domains),
-}
-
-
-#: "as like length" is no choice of B: each A counts as often as it has a B of like length, so that
-#: MD of all B is of the same A as among sentences of like length.
-_AS, _AND = "as ", " and "
-
-
-def mask_parts(name: str) -> list[str]:
-    """The names of `MASKS` in that of a mask: "like length and near" has two that hold at once."""
-    return name.removeprefix(_AS).split(_AND)
-
-
-def masks_of(
-    corpus: ParallelCorpus, names: Sequence[str], encoder: Callable[[], Encoder]
-) -> dict[str, Mask]:
-    """Masks by name (`mask_parts`); ``encoder`` gives the model whose vocabulary says what is near.
-
-    Where two masks hold at once, many an A has no B: it takes part in no comparison.
-    """
-    masks = {}
-    for name in names:
-        if name.startswith(_AS):
-            (of,) = masks_of(corpus, [name.removeprefix(_AS)], encoder).values()
-            masks[name] = {code: _as_often(allowed) for code, allowed in of.items()}
-        elif _AND in name:
-            of = masks_of(corpus, mask_parts(name), encoder).values()
-            masks[name] = {x: np.logical_and.reduce([m[x] for m in of]) for x in corpus.languages}
-        elif name == "like length":
-            masks[name] = length_matched(corpus)
-        elif name == "near":
-            masks[name] = subword_neighbours(encoder(), corpus)
-        else:
-            which, of = name.split()
-            labels = parallel.documents(corpus) if of == "document" else corpus.domains
-            same = label_shared(labels)
-            masks[name] = dict.fromkeys(corpus.languages, same if which == "same" else ~same)
-    return masks
-
-
-def _as_often(allowed: np.ndarray) -> np.ndarray:
-    """How many other sentences may be B, at every b."""
-    counts = allowed.sum(axis=1) - allowed.diagonal()
-    return np.broadcast_to(counts[:, None], allowed.shape).astype(np.int16)
-
-
-def standard_masks(corpus: ParallelCorpus) -> list[str]:
-    """Names of all masks of `MASKS`, as far as the corpus has documents and domains."""
-    return [name for name, there in MASKS.items() if there(corpus)]
-
-
-def length_matched(corpus: ParallelCorpus, share: float = LENGTH_TOLERANCE) -> Mask:
-    """b has as many characters as a, give or take a share of those of a."""
-    masks = {}
-    for language, sentences in corpus.sentences.items():
-        counts = np.array([*map(len, sentences)])
-        masks[language] = np.abs(counts - counts[:, None]) <= share * counts[:, None]
-    return masks
-
-
-def label_shared(labels: tuple[str, ...]) -> np.ndarray:
-    """b has the label of a."""
-    return np.equal.outer(*[np.unique(labels, return_inverse=True)[1]] * 2)
-
-
-def subword_neighbours(encoder: Encoder, corpus: ParallelCorpus, k: int = N_NEIGHBOURS) -> Mask:
-    """b is one of the k sentences with the highest cosine to a in counts of subwords.
-
-    Of the vocabulary of a model; all that are as near as the kth.
-    """
-    bags = states.bag_of_subwords(encoder, corpus)
-    return {language: _neighbours(counts, k) for language, counts in bags.items()}
-
-
-def _neighbours(counts: sparse.csr_array, k: int) -> np.ndarray:
-    counts = counts.astype(np.float64)
-    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
-    # Rounded, so that sentences that are equally near are so on every processor.
-    cosines = np.round((counts @ counts.T).toarray() / np.outer(norms, norms), 9)
-    np.fill_diagonal(cosines, -1)
-    kth = np.sort(cosines, axis=1)[:, -min(k, len(cosines) - 1)]
-    return cosines >= kth[:, None]
 
 
 def history(

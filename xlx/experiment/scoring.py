@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from xlx.experiment import constraints
 from xlx.experiment.abx_scores import (
     BY_LANGUAGE,
-    MASKS,
-    MASKS_VERSION,
     MATCHED,
     SPACES,
     WEIGHTINGS,
@@ -36,10 +35,7 @@ from xlx.experiment.abx_scores import (
     groupings,
     label_runs,
     language_weights,
-    mask_parts,
-    masks_of,
     pair_weights,
-    standard_masks,
 )
 from xlx.experiment.averages import averaged_scores
 from xlx.measures import abx, registered
@@ -319,7 +315,7 @@ def _scores(
     """A value of `SCORE` for each measure that is named, from one reading of the text."""
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
-    masks = masks_of(corpus, kinds, subject.encoder)
+    masks = constraints.masks_of(corpus, kinds, subject.encoder)
     reading, by_layer, n = subject.read(corpus), [], len(corpus)
     dtype = torch.float32 if reading.counts and space != "raw" else reading.dtype
     for vectors in reading.layers(space):
@@ -479,7 +475,7 @@ def told() -> list[str]:
 
 def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
     """What is scored if nothing is named: LD, MD, retrieval, and MD under all masks there are."""
-    masks = standard_masks(corpus)
+    masks = constraints.standard_masks(corpus)
     if isinstance(subject, FunctionSubject):
         masks = [name for name in masks if name == "like length"]
     return [*abx.SCORES, *(f"MD, {name}" for name in masks)]
@@ -495,8 +491,8 @@ def subject_scores(
 ) -> list[CheckpointScores]:
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
-    ``measures``: names of `measures.registered`, or "MD, like length" and the other masks, also two
-    at once, "MD, like length and near" (`abx_scores.masks_of`); None: `standard_measures`.
+    ``measures``: names of `measures.registered`, or MD under constraints, "MD, like length" or "MD,
+    like length (share=0.2) and near" (`constraints`); None: `standard_measures`.
     ``options`` (``pooling``, ``max_length``) are of models that are named.
     Left out, and warned of, are checkpoints whose weights are not here and of which nothing is
     stored (`Checkpoint.recorded`). Where vectors are computed, languages that a model cannot read
@@ -510,19 +506,13 @@ def subject_scores(
     several = [as_subject(x, options) for x in checks.several(subjects, "models")]
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
     common = {"space": space} | {name: label_runs(of) for name, of in labels.items()}
-    known = registered()
     asked = [
         (number, name)
         for number, subject in enumerate(several)
         for name in (standard_measures(corpus, subject) if measures is None else measures)
     ]
-    for _, name in asked:
-        parts = [] if name in known else mask_parts(name.removeprefix("MD, "))
-        for part in [f"MD, {x}" for x in parts] or [name]:
-            checks.one_of(part, [*known, *(f"MD, {mask}" for mask in MASKS)], "measure")
     of_subject = [subject.about(corpus) | common for subject in several]
-    versions = {x: known[x].version if x in known else MASKS_VERSION for _, x in asked}
-    abouts = [of_subject[number] | {"measure": [x, versions[x]]} for number, x in asked]
+    abouts = [of_subject[number] | _measure_about(name, corpus) for number, name in asked]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: asked[position][0]):
@@ -542,6 +532,17 @@ def subject_scores(
         for subject, of, known in zip(several, by_subject, there, strict=True)
         if known
     ]
+
+
+def _measure_about(name: str, corpus: ParallelCorpus) -> dict[str, object]:
+    """What an ask says of a measure, or of MD under a constraint."""
+    known = registered()
+    if name in known:
+        return {"measure": [name, known[name].version]}
+    if not name.startswith("MD, "):
+        masked = [f"MD, {x}" for x in constraints.standard_masks(corpus)]
+        checks.one_of(name, [*known, *masked], "measure")
+    return constraints.about(name.removeprefix("MD, "), corpus)
 
 
 def _tell_of_missing(checkpoints: Sequence[Name]) -> None:

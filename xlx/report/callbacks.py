@@ -18,7 +18,8 @@ import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
-from xlx.experiment.abx_scores import MATCHED, length_matched
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import told
 from xlx.measures import abx, mexa, registered
 from xlx.results import checks
@@ -106,7 +107,7 @@ class Lens(TrainerCallback):
         return {f"lens_{name}": float(number) for name, number in scores.items()}
 
     def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
-        masks = {"like length": length_matched(self.corpus)}
+        masks = masks_of(self.corpus, ["like length"])
         plain = [registered()[x] for x in self.measures if x != MATCHED]
         exact = abx.exact(states, measures=plain, masks=masks, device=device)
         scores = {}

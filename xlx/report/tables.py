@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.experiment import abx_scores, probing, scoring
+from xlx.experiment import abx_scores, constraints, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
@@ -115,7 +115,7 @@ class Measured:
             vectors,
             layers=[self.layer],
             measures=[x for x in registered().values() if x.told],
-            masks={"like length": abx_scores.length_matched(self.corpus)},
+            masks=constraints.masks_of(self.corpus, ["like length"]),
             groups={"documents": parallel.documents(self.corpus)},
             device=device,
         )

@@ -415,9 +415,7 @@ def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
     if not file.exists():
         return {}
     table = files.tsv(file.read_bytes(), str(file))
-    segments = {name: tuple(table[name]) for name in ("id", "domain") if name in table}
-    if not segments:
-        raise TextError(f"{file}, line 1: the header names neither id nor domain.")
+    segments = {name: tuple(table[name]) for name in table}
     return segments
 
 
@@ -526,9 +524,10 @@ class ParallelCorpus:
 
     ``ids`` and ``domains`` have n entries too. An id is ``document:segment`` in WMT24++ and NTREX,
     a verse in the New Testaments (``Jas.1.1``, of the domain ``Jas``), elsewhere the line number
-    unless the corpus gives one; where there are no domains, they are empty. ``source`` of a folder
-    says which layout was read. ``stock`` are the ids that `take` draws from first: of a shipped
-    corpus, the positions that it has in all its languages, whichever were asked for.
+    unless the corpus gives one; where there are no domains, they are empty. ``columns``: further
+    labels of positions, by name. ``source`` of a folder says which layout was read. ``stock`` are
+    the ids that `take` draws from first: of a shipped corpus, the positions that it has in all its
+    languages, whichever were asked for.
     """
 
     name: str
@@ -538,9 +537,10 @@ class ParallelCorpus:
     licence: str
     source: str
     stock: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for what, row in {**self.sentences, "domains": self.domains}.items():
+        for what, row in {**self.sentences, "domains": self.domains, **self.columns}.items():
             if len(row) != len(self.ids):
                 sizes = f"{what} has {len(row)} entries and ids {len(self.ids)}"
                 raise TextError(f"{self.name}: {sizes}; a corpus has one for each position.")
@@ -597,7 +597,9 @@ class ParallelCorpus:
             return tuple(row[p] for p in positions)
 
         sentences = {language: kept(row) for language, row in self.sentences.items()}
-        return replace(self, sentences=sentences, ids=kept(self.ids), domains=kept(self.domains))
+        columns = {name: kept(row) for name, row in self.columns.items()}
+        ids, domains = kept(self.ids), kept(self.domains)
+        return replace(self, sentences=sentences, ids=ids, domains=domains, columns=columns)
 
     def text_hash(self, language: str) -> str:
         """SHA-256 of the sentences as a file (`files.sentences_hash`), as by ``sha256sum``."""
@@ -622,7 +624,8 @@ def load(
         at an end (``corpus.en``, ``newstest2019-ref.deu.txt``); or a table (CSV, TSV, parquet) with
         one column per language, or a TMX. A file has one sentence per line, an id, a tab and a
         sentence, or is of the Parallel Bible Corpus. Of two names of one language, such as ``est``
-        and ``ekk``, ask for one by this. ``segments.tsv`` beside the text may give ids and domains.
+        and ``ekk``, ask for one by this. ``segments.tsv`` beside the text may give ids, domains and
+        whatever else is known of the sentences (`ParallelCorpus.columns`).
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
         their own names, at any depth, or an archive of it. A CorpusWarning tells where its text
@@ -736,4 +739,5 @@ def _assembled(name: str, read: CorpusTexts, licence: str, source: str) -> Paral
         raise TextError(f"{name}: unequal numbers of lines: {odd}, but {most}; align them.")
     ids = read.segments.get("id") or tuple(str(line) for line in range(1, n + 1))
     domains = read.segments.get("domain") or ("",) * n
-    return ParallelCorpus(name, read.texts, ids, domains, licence, source)
+    columns = {x: row for x, row in read.segments.items() if x not in ("id", "domain")}
+    return ParallelCorpus(name, read.texts, ids, domains, licence, source, columns=columns)
