@@ -1,54 +1,15 @@
-"""What a notebook claims, as data: a row for each number that its "In short" says.
+"""Differences that stay whichever fine-tuning is left out."""
 
-The values are computed from the notebook's own tables, so that a changed result changes the row.
-"""
-
-import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from IPython.display import display
 
 from printed.printed_tables import VERDICTS
 from xlx.measures import mixing
 from xlx.measures.igap import crossed_interval
-from xlx.results import store
 
-ENDS = ["value", "low", "high"]
-HELD, UNHELD, UNTOLD = VERDICTS[0], *VERDICTS[2:]
-#: What a claim says, and what lies on the other side of it.
-OPPOSITE = {"low": "high", "high": "low", "<": ">", ">": "<", "above": "below", "below": "above"}
-
-
-def stated(
-    table: pd.DataFrame | pd.Series, cell: str, claim: str, value: str = "score", holds: str = ""
-) -> pd.DataFrame:
-    """A claim for each row of a table: ``claim, value, low, high, verdict, cell``.
-
-    Parameters
-    ----------
-    table : with the column ``value``, and its interval in ``low`` and ``high`` if it has one; a
-        series is taken for that column, its index for the others.
-    cell : what the table is called in its cell of the notebook.
-    claim : with names of columns in braces: "LD of {model}".
-    holds : what is said of the columns, "low > 0.5"; without it a number is told and nothing said.
-        It "does not hold" where the interval lies on the other side, "high < 0.5"; else it cannot
-        be told.
-    """
-    if isinstance(table, pd.Series):
-        table = table.rename(value).reset_index()
-    said = [claim.format_map(row) for row in table.to_dict("records")]
-    against = re.sub(r"\b(?:low|high|above|below)\b|[<>]", lambda x: OPPOSITE[x[0]], holds)
-    sides = [table.eval(x).astype(bool) for x in (holds, against) if x]
-    held = np.select(sides, [HELD, UNHELD], UNTOLD) if holds else ""
-    ends = table.rename(columns={value: "value"}).reindex(columns=ENDS).to_numpy(dtype=float)
-    return pd.DataFrame(ends, columns=ENDS).assign(claim=said, verdict=held, cell=cell)
-
-
-# --- differences that stay ------------------------------------------------------------------------
+UNTOLD = VERDICTS[3]
 
 
 def one_sign(each: np.ndarray) -> np.ndarray:
@@ -100,23 +61,3 @@ def checked(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
         rows[name] = len(table), len(real), len(turn), which or "none"
     columns = ["checked", "without zero", "turn", "which"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-
-
-def tell(*parts: pd.DataFrame) -> None:
-    """Show all claims of a notebook; a run by the runner writes them to a file as well.
-
-    It is ``claims/<notebook>.csv`` beside the executed notebook, and there where figures are
-    written.
-    """
-    table = pd.concat(parts).set_index("claim")[[*ENDS, "verdict", "cell"]]
-    name, journal = os.environ.get("XLX_NOTEBOOK"), os.environ.get("XLX_JOURNAL")
-    if name and journal and os.environ.get("XLX_FIGURES", "none") != "none":
-        path = Path(journal).parent / "claims" / f"{name}.csv"
-        store.write_whole(path, table.to_csv().encode())
-    with pd.option_context("display.max_colwidth", None):
-        display(table.assign(**{end: table[end].map(_text) for end in ENDS}))
-
-
-def _text(number: float) -> str:
-    """A number to four places, without zeros at its end; nothing for a missing one."""
-    return "" if pd.isna(number) else f"{number:,.4f}".rstrip("0").rstrip(".")
