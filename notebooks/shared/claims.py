@@ -9,6 +9,7 @@ from printed.printed_tables import VERDICTS
 from xlx.measures import mixing
 from xlx.measures.igap import crossed_interval
 
+ENDS = ["value", "low", "high"]
 UNTOLD = VERDICTS[3]
 
 
