@@ -8,7 +8,7 @@ Where half of the languages are moved, the pairs of a moved one and another are 
 stand the checks of the paper: one triplet, samples against exact scores, retrieval.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -19,8 +19,6 @@ from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, pair_scores, rowed, with_models
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
 from xlx.experiment.scoring import (
-    BAG,
-    LENGTH_ALONE,
     SHUFFLES,
     Subject,
     kept,
@@ -374,68 +372,3 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
 
 # --- what is said ---------------------------------------------------------------------------------
-
-_AS, _BOTH = "MD, as like length", "MD, like length and near"
-
-
-def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
-    """Each model of a table of `CHOICES`, what its MD is made of, and the part of A's choice."""
-    for model, rows in means.groupby("model", sort=False):
-        of = rows.set_index("task")
-        if _BOTH not in of.index or model == BAG:
-            continue
-        score, ends = of["score"], of.loc[_BOTH, ["score", "low", "high"]]
-        fall, choice = score["MD"] - score[MATCHED], score["MD"] - score[_AS]
-        why = f"; the choice of A explains {max(choice / fall, 0):.0%} of the fall to matched MD"
-        yield (
-            model,
-            f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f}, "
-            "with length and subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends),
-            why if fall > 0.005 else "",
-        )
-
-
-def in_short(means: pd.DataFrame, models: Sequence[str]) -> str:
-    """The answer, from means by `CHOICES`: of these models."""
-    told = {model: said for model, said, _ in _of_models(means)}
-    of = ". ".join(f"`{model}`: {told[model]}" for model in models)
-    alone = means.set_index(["model", "task"]).loc[(LENGTH_ALONE, "MD"), "score"]
-    return (
-        f"**In short.** MD is not meaning alone: the number of characters by itself has "
-        f"{alone:.2f}. {of}. Three controls, the paper's among them, are at 0.5 for any vectors "
-        "and support nothing."
-    )
-
-
-def reading(
-    means: pd.DataFrame,
-    spoiled: pd.DataFrame,
-    spread: pd.DataFrame,
-    error: pd.DataFrame,
-    correlations: pd.DataFrame,
-) -> str:
-    """What the tables say: each finding a sentence with its number, in Markdown."""
-    said = [
-        f"**Reading.** Runs of the sampled score differ by {spread['sd'].mean():.4f}, as shares of "
-        f"so many draws do. The error over documents is {error['documents'].min():.3f} to "
-        f"{error['documents'].max():.3f}: text, and not the number of triplets, limits a score.\n",
-        *(f"- `{model}`: {said}{why}." for model, said, why in _of_models(means)),
-    ]
-    for name, what in (("lengths", "as long as a translation"), ("documents", "of its document")):
-        rows = spoiled[spoiled["control"] == f"MD, {name} shuffled"]
-        top = rows.loc[rows["score"].idxmax()]
-        said.append(
-            f"- A sentence that is no translation but {what} beats others in up to "
-            f"{top['score']:.2f} ({top['low']:.2f} to {top['high']:.2f}) of triplets "
-            f"(`{top['model']}`, layer {top['layer']})."
-        )
-    r = correlations["r"]
-    said.append(
-        f"- MD goes with retrieval over pairs, *r* from {r.min():.2f} to {r.max():.2f}. Both are "
-        "read off the same similarities, so this is no independent proof."
-    )
-    said.append(
-        "\nOne caveat: what is left with length and subwords at once is not yet meaning. Names and "
-        "numbers stay; [abx-8-limits](abx-8-limits.ipynb) has sentences that are edited."
-    )
-    return "\n".join(said)

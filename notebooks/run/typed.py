@@ -1,8 +1,8 @@
 """Typed paragraphs beside the numbers that their notebook computes.
 
 A person writes the paragraph, which begins with its name: ``**In short.** ...``. A code cell tagged
-``numbers`` and ``of:In short`` prints the same numbers in the same order in its first line; each
-further line, ``LD rises: True``, is what the words assume.
+``numbers`` and ``of:In short`` prints the same numbers in the same order; a line such as ``LD
+rises: True`` is what the words assume.
 """
 
 import re
@@ -33,13 +33,16 @@ def disagreements(notebook: NotebookNode) -> Iterator[str]:
                 continue
             name = tag.removeprefix("of:")
             printed = "".join(x.text for x in cell.outputs if x.output_type == "stream")
-            first, *assumed = printed.splitlines() or [""]
+            assumed = [x for x in printed.splitlines() if x.endswith((": True", ": False"))]
+            computed = " ".join(x for x in printed.splitlines() if x not in assumed)
             if name not in paragraphs:
                 yield f"no paragraph begins with **{name}.**"
-            pairs = zip_longest(numbers(paragraphs.get(name, "")), numbers(first), fillvalue="none")
+            pairs = zip_longest(
+                numbers(paragraphs.get(name, "")), numbers(computed), fillvalue="none"
+            )
             for place, (there, value) in enumerate(pairs, 1):
                 if there != value:
                     yield f"{name}: number {place} is typed {there} and computed {value}"
             for line in assumed:
-                if not line.endswith(": True"):
+                if line.endswith(": False"):
                     yield f"{name}: it is not so that {line.rpartition(': ')[0]}"
