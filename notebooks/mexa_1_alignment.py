@@ -217,26 +217,18 @@ def blocks_and_draws(
 
 
 def _most_hits(states: Mapping[str, np.ndarray], pivot: str) -> tuple[int, np.ndarray]:
-    """The layer where most sentences are hits, and `_beaten` of each other language there."""
+    """The layer where most sentences are hits, and `_either` of each other language there."""
     by_layer = [
-        np.stack([_beaten(x[layer], vectors) for code, x in states.items() if code != pivot])
+        np.stack([_either(x[layer], vectors) for code, x in states.items() if code != pivot])
         for layer, vectors in enumerate(states[pivot])
     ]
     layer = int(np.argmin([beaten.any(axis=2).mean() for beaten in by_layer]))
     return layer, by_layer[layer]
 
 
-def _beaten(vectors: np.ndarray, pivot_vectors: np.ndarray) -> np.ndarray:
+def _either(vectors: np.ndarray, pivot_vectors: np.ndarray) -> np.ndarray:
     """Whether sentence j keeps i from being a hit: bool ``(n, n)``."""
-    unit, pivot_unit = (
-        rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        for rows in (vectors.astype(np.float64), pivot_vectors.astype(np.float64))
-    )
-    cosines = unit @ pivot_unit.T
-    level = cosines.diagonal()[:, None] - 16 * np.finfo(np.float64).eps
-    beaten = np.maximum(cosines, cosines.T) >= level
-    np.fill_diagonal(beaten, val=False)
-    return beaten
+    return np.logical_or(*mexa.rivals(vectors, pivot_vectors))
 
 
 def size_texts(

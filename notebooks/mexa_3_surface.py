@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from printed.mexa_claims import MexaTables
-from xlx.measures import statistics
+from xlx.measures import mexa, statistics
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import order
 from xlx.plots.primitives import scatter
@@ -26,6 +26,7 @@ from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
 sparse = deferred("scipy.sparse")
+torch = deferred("torch")
 vectorizers = deferred("sklearn.feature_extraction.text")
 preprocessing = deferred("sklearn.preprocessing")
 
@@ -68,9 +69,8 @@ def hits(cosines: np.ndarray) -> np.ndarray:
 
     A tie, to what sums of products leave in binary, is a miss.
     """
-    rivals = cosines.copy()
-    np.fill_diagonal(rivals, -np.inf)
-    return np.diag(cosines) > np.maximum(rivals.max(axis=0), rivals.max(axis=1)) + SLACK
+    row, column = mexa.beaten(torch.from_numpy(cosines), SLACK)
+    return ~(row | column).any(dim=1).numpy()
 
 
 def belebele_sentences(p: MexaTables) -> ParallelCorpus:

@@ -13,6 +13,7 @@ import pandas as pd
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.mexa_scores import Coverage, measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length
+from xlx.measures import mexa
 from xlx.measures.alignment import BLOCK_NUMBERS
 from xlx.measures.statistics import share_interval
 from xlx.results import paths
@@ -206,11 +207,8 @@ def chance_hits(n: int, dim: int, n_draws: int, seed: int = 0) -> np.ndarray:
     for start in range(0, n_draws, chunk):
         both = rng.normal(size=(2, min(chunk, n_draws - start), n, dim))
         both /= np.linalg.norm(both, axis=-1, keepdims=True)
-        across = both[0] @ both[1].transpose(0, 2, 1)
-        diagonal = np.diagonal(across, axis1=1, axis2=2).copy()
-        across[:, np.arange(n), np.arange(n)] = -np.inf
-        rivals = np.maximum(across.max(axis=1), across.max(axis=2))
-        counts.append((diagonal > rivals).sum(axis=1))
+        row, column = mexa.beaten(torch.from_numpy(both[0] @ both[1].transpose(0, 2, 1)), 0.0)
+        counts.append((~(row | column).any(dim=2)).sum(dim=1).numpy())
     return np.concatenate(counts)
 
 

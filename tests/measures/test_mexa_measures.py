@@ -69,15 +69,6 @@ def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: in
             assert left_out[layer, column, k] == pytest.approx(expected)
 
 
-def test_many_languages_and_sentences_take_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    states = random_states(12, 5, 1, tuple("abcdefg"))
-    whole = mexa.scores(states, "c")
-    monkeypatch.setattr(mexa, "BLOCK_NUMBERS", 300)
-    in_parts = mexa.scores(states, "c")
-    np.testing.assert_array_equal(whole.only_rival, in_parts.only_rival)
-    np.testing.assert_array_equal(whole.hits, in_parts.hits)
-
-
 def test_by_hand() -> None:
     pivot = np.array([[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
     # Sentence 0 has its own direction; 1 lies nearest to 2's translation, so neither is a hit.

@@ -98,7 +98,7 @@ def test_drawn_subsets_have_the_exact_score() -> None:
     shared = rng.normal(size=(1, n_all, 6))
     states = {code: shared + rng.normal(size=shared.shape) for code in ("en", "de")}
     counted = mexa.count_rivals(states["de"], states["en"])
-    beaten = mexa_1_alignment._beaten(states["de"][0], states["en"][0])
+    beaten = mexa_1_alignment._either(states["de"][0], states["en"][0])
     assert np.array_equal(beaten.sum(axis=1), counted["either"][0])
     for n in (10, 20, 50, 100):
         drawn = [rng.permutation(n_all)[:n] for _ in range(n_draws)]

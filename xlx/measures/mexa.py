@@ -4,15 +4,6 @@ C holds the cosines of n sentences of a language (rows) with their n translation
 (columns). Sentence i is a *hit* if c_ii is larger than every other element of row i and of column
 i: its translation is the best answer in both directions at once. The score μ is the share of hits,
 for each layer; over layers it is averaged, or its maximum taken.
-
-**The arithmetic.** As in `xlx.measures.alignment`: where all cosines are near one, float32 cannot
-tell them apart. With x = m + x' a unit vector of the language and p = q + p' one of the pivot, m
-and q their means over the sentences,
-
-    x_i·p_j = m·q + q·x'_i + m·p'_j + x'_i·p'_j
-
-and the first term is the same for all. The next two come from float64, the last from one float32
-product for all sentences; where that leaves a comparison open it is made again in float64.
 """
 
 from __future__ import annotations
@@ -24,14 +15,14 @@ import numpy as np
 import pandas as pd
 
 from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
-from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, undefined, unit_vectors
+from xlx.measures.alignment import check_pivot, undefined, unit_vectors
 from xlx.measures.statistics import share_interval
 from xlx.results.deferred import deferred
 
 special, torch = deferred("scipy.special"), deferred("torch")
 
-#: Rounding errors of a dot product, in units of the last place of the product of the lengths.
-_ROUNDING = 16
+#: Cosines tie that differ by less than the rounding of float64.
+SLACK = 16 * np.finfo(np.float64).eps
 #: In the place of a rival, where there is nothing to compare.
 UNDEFINED = -2
 
@@ -136,110 +127,52 @@ def scores(
     """
     layers = check_pivot(states, pivot, layers)
     languages = tuple(language for language in states if language != pivot)
-    _, n, dim = states[pivot].shape
-    hits = np.empty((len(layers), len(languages), n), dtype=bool)
-    only_rival = np.empty(hits.shape, dtype=np.int32)
-    chunk = max(1, BLOCK_NUMBERS // (4 * n * max(n, dim)))  # several arrays of it, in the cache
-    space = torch.empty((2, min(chunk, len(languages)), n, n))
+    hits = np.zeros((len(layers), len(languages), states[pivot].shape[1]), dtype=bool)
+    only_rival = np.full(hits.shape, UNDEFINED, dtype=np.int32)
     for row, layer in enumerate(layers):
-        absent = undefined({code: states[code][layer] for code in states})
-        there = [i for i, code in enumerate(languages) if code not in absent]
-        hits[row], only_rival[row] = False, UNDEFINED
+        vectors = {language: array[layer] for language, array in states.items()}
+        absent = undefined(vectors)
         if pivot in absent:
             continue
         try:
-            of_pivot = _centred({pivot: states[pivot][layer]})
-            for start in range(0, len(there), chunk):
-                part = there[start : start + chunk]
-                of_languages = _centred({languages[i]: states[languages[i]][layer] for i in part})
-                rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space).numpy()
-                hits[row, part] = rivals == 0
-                only_rival[row, part] = np.where((rivals > 0) & (rivals < 2 * n), rivals - n, -1)
+            units = unit_vectors({x: array for x, array in vectors.items() if x not in absent})
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
+        for column, language in enumerate(languages):
+            if language in units:
+                either = np.logical_or(*rivals(units[language], units[pivot]))
+                count = either.sum(axis=1)
+                hits[row, column] = count == 0
+                only_rival[row, column] = np.where(count == 1, either.argmax(axis=1), -1)
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 
-def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
-    rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64))
-    norms = torch.linalg.vector_norm(rest, dim=2, keepdim=True)
-    if not (norms.isfinite() & (norms > 0)).all():
-        unit_vectors(vectors)  # says which vector has no direction
-    rest *= 1 / norms
-    means = rest.mean(dim=1)
-    rest -= means[:, None]
-    return rest, means
+def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which sentences keep each from being a hit, among the pivot's and among the language's.
 
-
-def _rivals(
-    rest: torch.Tensor,
-    means: torch.Tensor,
-    pivot_rest: torch.Tensor,
-    pivot_mean: torch.Tensor,
-    space: torch.Tensor,
-) -> torch.Tensor:
-    """Who keeps each sentence from being a hit: ``(m, n)``.
-
-    0 if nobody does, n + j if sentence j alone, 2n if several do. ``space``, ``(2, m or more, n,
-    n)``, is to work in: new memory for every step would cost more than the comparisons.
+    Both vectors are ``(n, dim)``; ``[i, j]`` of each bool ``(n, n)`` is whether j is a rival of i.
+    In float64, as cosines may crowd; a vector of length zero ties with all.
     """
-    m, n, dim = rest.shape
-    offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j
-    single, pivot_single = rest.float(), pivot_rest.float()
-    across, reach = space[:, :m]
-    torch.mm(single.view(-1, dim), pivot_single.T, out=across.view(-1, n))
-    across += offset.float()[:, :, None]
-    across += pivot_offset.float()[:, None]
-    largest = single.norm(dim=2).amax(dim=1) * pivot_single.norm(dim=1).amax()
-    size = largest + offset.abs().amax(dim=1) + pivot_offset.abs().amax(dim=1)
-    slack = (_ROUNDING * torch.finfo(torch.float32).eps * size).float()[:, None]
-    diagonal = _take_diagonal(across, torch.arange(n).expand(m, n))
-    rivals, sure = (
-        _either(_beaten(across, level, reach), _beaten(across.mT, level, reach.mT), n)
-        for level in (diagonal - slack, diagonal + slack)
-    )
-    exact_slack = _ROUNDING * torch.finfo(torch.float64).eps
-    unsure = rivals != sure
-    for language in unsure.any(dim=1).nonzero().ravel():
-        open_ = unsure[language].nonzero().ravel()
-        row = rest[language, open_] @ pivot_rest.T + pivot_offset[language]
-        column = pivot_rest[open_] @ rest[language].T + offset[language]
-        sums = (
-            _beaten(matrix, _take_diagonal(matrix, open_) - exact_slack, torch.empty_like(matrix))
-            for matrix in (row, column)
-        )
-        rivals[language, open_] = _either(*sums, n)
-    return rivals
+    units = []
+    for rows in (vectors, pivot_vectors):
+        exact = rows.astype(np.float64)
+        norms = np.linalg.norm(exact, axis=1, keepdims=True)
+        units.append(np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0))
+    row, column = beaten(torch.from_numpy(units[0] @ units[1].T), SLACK)
+    return row.numpy(), column.numpy()
 
 
-def _take_diagonal(across: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Of each row the element at its position, where -inf is left: ``(..., r)``."""
-    taken = across.gather(-1, positions[..., None])
-    across.scatter_(-1, positions[..., None], -torch.inf)
-    return taken[..., 0]
+def beaten(cosines: torch.Tensor, slack: torch.Tensor | float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which elements of its row, and of its column, each c_ii is not larger than.
 
-
-def _beaten(across: torch.Tensor, level: torch.Tensor, reach: torch.Tensor) -> torch.Tensor:
-    """Σ (n + j) over the elements j of a row that reach its level: ``(..., r)``.
-
-    It is 0 for none, n + j < 2n for j alone, and above 2n for several, however it is rounded.
-    ``across`` and ``reach``, which is overwritten, are ``(..., r, n)``.
+    ``cosines`` are ``(..., n, n)``; differences below ``slack``, a number or ``(..., 1)``, are
+    ties. ``[..., i, j]`` of both is whether c_ij, or c_ji, reaches c_ii; False on diagonals.
     """
-    torch.ge(across, level[..., None], out=reach)  # 1 or 0
-    n = across.shape[-1]
-    weights = torch.arange(n, 2 * n).to(across).expand(*across.shape[:-2], 1, n)
-    return (weights @ reach.mT)[..., 0, :]  # in this order, fast for rows and columns
-
-
-def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
-    """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
-    # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
-    return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
-
-
-#: Cosines tie that differ by less than the rounding of float64.
-_SLACK = 16 * np.finfo(np.float64).eps
+    level = (cosines.diagonal(dim1=-2, dim2=-1) - slack)[..., None]
+    row, column = cosines >= level, cosines.mT >= level
+    for reached in (row, column):
+        reached.diagonal(dim1=-2, dim2=-1).fill_(value=False)
+    return row, column
 
 
 def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
@@ -271,22 +204,11 @@ def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.n
             f"rivals are counted among {2**15:,} sentences at most, not {n:,}: take fewer"
         )
     counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
-    for layers in zip(states, pivot_states, strict=True):
-        rest, pivot_rest = (_directions(rows) for rows in layers)
-        cosines = rest @ pivot_rest.T
-        level = cosines.diagonal()[:, None] - _SLACK
-        row, column = (matrix >= level for matrix in (cosines, cosines.T))
-        for beaten in (row, column):
-            np.fill_diagonal(beaten, False)
-        for name, beaten in (("row", row), ("column", column), ("either", row | column)):
-            counts[name].append(beaten.sum(axis=1).astype(np.int16))
-    return {name: np.stack(of_layers) for name, of_layers in counts.items()}
-
-
-def _directions(rows: np.ndarray) -> np.ndarray:
-    exact = rows.astype(np.float64)
-    norms = np.linalg.norm(exact, axis=1, keepdims=True)
-    return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
+    for vectors, pivot_vectors in zip(states, pivot_states, strict=True):
+        row, column = rivals(vectors, pivot_vectors)
+        for name, which in (("row", row), ("column", column), ("either", row | column)):
+            counts[name].append(which.sum(axis=1, dtype=np.int16))
+    return {name: np.stack(layers) for name, layers in counts.items()}
 
 
 def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
@@ -295,19 +217,15 @@ def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
     Without a group its hits go, and those become hits whose rivals are all in it: exact. Ties, a
     miss, are those of float32 here (`Side.tolerance`), where `scores` compares in float64.
     """
-    level = side.cosine.diagonal(dim1=1, dim2=2) - side.tolerance[:, None]
-    beaten = (side.cosine >= level[:, :, None]) | (side.cosine.mT >= level[:, :, None])
-    beaten.diagonal(dim1=1, dim2=2).fill_(value=False)
-    hits, inside = ~beaten.any(dim=2), {}
+    row, column = beaten(side.cosine, side.tolerance[:, None])
+    either = (row | column).double()
+    n_rivals, inside = either.sum(dim=2, keepdim=True), {}
     for groups in groupings:
-        codes = torch.as_tensor(groups.codes, device=beaten.device)
-        lowest = torch.where(beaten, codes, groups.n).amin(dim=2)
-        regained = ~hits & (lowest == torch.where(beaten, codes, -1).amax(dim=2))
-        regained &= lowest != codes
-        found = zip(lowest.cpu().numpy(), regained.cpu().numpy(), strict=True)
-        inside[groups] = np.stack([np.bincount(x[y], minlength=groups.n) for x, y in found])
-    at = hits.double().cpu().numpy()
-    return Comparisons(at.sum(axis=1), at, inside)
+        member = torch.eye(groups.n, dtype=torch.float64)[groups.codes].to(either.device)
+        regained = (n_rivals > 0) & (either @ member == n_rivals) & (member == 0)
+        inside[groups] = regained.sum(dim=1).cpu().numpy()
+    hits = (n_rivals[..., 0] == 0).double().cpu().numpy()
+    return Comparisons(hits.sum(axis=1), hits, inside)
 
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
