@@ -23,9 +23,9 @@ from shared.mexa_tables import (
     untrained_twins,
 )
 from xlx.experiment import probing
-from xlx.experiment.mexa_scores import Coverage, mean_subwords
-from xlx.experiment.scoring import subject_scores, told
-from xlx.measures import statistics
+from xlx.experiment.mexa_scores import ALTERNATIVES, Coverage, mean_subwords
+from xlx.experiment.scoring import reported_measures, subject_scores
+from xlx.measures import registered, statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import across, order, parts
 from xlx.plots.primitives import curves, lanes, scatter
@@ -51,7 +51,7 @@ SETTINGS = [
     *(((way, "max"), (way, "mean")) for way in ("weighted_mean", "last")),
 ]
 #: Measures that MEXA is compared with (5.3).
-OTHER_MEASURES = ("parallel_cosine", "to_pivot", "cka", "rsa_spearman", "MD", "LD")
+OTHER_MEASURES = ("cosine", "retrieval to pivot", "biased CKA", "RSA by ranks", "MD", "LD")
 #: The paper's nine models on the hub, by the last part of their names, and as it prints them.
 PRINTED_MODELS = {
     "gemma-2-9b": "Gemma 2 9B",
@@ -63,20 +63,6 @@ PRINTED_MODELS = {
     "llama-7b": "Llama 1 7B",
     "Mistral-7B-v0.3": "Mistral 0.3 7B",
     "OLMo-1.7-7B-hf": "OLMo 1.7 7B",
-}
-#: Measures of alignment as they are called in text.
-MEASURE_TITLES = {
-    "parallel_cosine": "cosine of translations",
-    "other_cosine": "cosine of others",
-    "to_pivot": "retrieval to pivot",
-    "from_pivot": "retrieval from pivot",
-    "margin": "margin of translations",
-    "margin_to_pivot": "retrieval to pivot, margin",
-    "margin_from_pivot": "retrieval from pivot, margin",
-    "cka": "CKA",
-    "debiased_cka": "CKA, debiased",
-    "rsa_spearman": "RSA (Spearman)",
-    "rsa_pearson": "RSA (Pearson)",
 }
 #: Layers that section 5.3 averages cosines over, of models with 28 and 32 layers.
 _MIDDLE, _OF = (5, 10, 15, 20, 25), 32
@@ -176,8 +162,8 @@ def without_states(
     controls, scripts = control_scores(models, text, pivot, max_length), language_scripts(corpus)
     keys = ["model", "states", "language"]
     table = controls.pivot(index=keys, columns="control", values="mu").rename_axis(columns=None)
-    options = {"special_tokens": special_tokens, "alternatives": not special_tokens}
-    before = untrained_twins(twins, text, pivot, max_length=max_length, **options)
+    options = {"max_length": max_length, "special_tokens": special_tokens}
+    before = untrained_twins(twins, text, pivot, **options)
     before = pooled_table(before, ["max"]) if before else pd.DataFrame(columns=[*keys, "mu"])
     before["model"] = before["model"].str.removesuffix(", untrained")
     table = table.join(before.set_index(keys)["mu"].rename("untrained")).reset_index()
@@ -283,6 +269,12 @@ def middle_layers(n_layers: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, round(layer * n_layers / _OF)) for layer in _MIDDLE}))
 
 
+def titles() -> dict[str, str]:
+    """What the measures beside MEXA are called in text, where the registry says more."""
+    known = registered()
+    return {name: known[name].label for name in ALTERNATIVES if name in known}
+
+
 def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
     """MEXA and the other measures, averaged over the middle layers (section 5.3)."""
     tables = []
@@ -315,11 +307,11 @@ def pair_measures(
     poolings: Sequence[str],
     max_length: int | None = None,
 ) -> pd.DataFrame:
-    """As `middle_measures`, of the measures that are told (`scoring.told`), with the pivot."""
+    """As `middle_measures`, of `scoring.reported_measures`, with the pivot."""
     tables = []
     for name, pooling in product(names, poolings):
         options = {"pooling": pooling, "max_length": max_length}
-        (scores,) = subject_scores([name], text, told(), **options)
+        (scores,) = subject_scores([name], text, reported_measures(), **options)
         table = scores.table()
         layers = middle_layers(len(scores.scores.layers) - 1)
         table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]

@@ -21,7 +21,7 @@ from shared.pair_regressions import holm
 from synthesis import topic_scores
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average, average
-from xlx.experiment.mexa_scores import mean_subwords, measure_coverage
+from xlx.experiment.mexa_scores import STATES, mean_subwords, measure_coverage
 from xlx.experiment.probing import probe_topics
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import statistics
@@ -94,7 +94,7 @@ def flores(codes: tuple[str, ...] | None = None) -> ParallelCorpus:
 @cache
 def alignment(model: str, pooling: str, codes: tuple[str, ...] | None) -> pd.DataFrame | None:
     """``mu`` and ``centred`` by language: MEXA with English, at the highest layer."""
-    scores = stored(measure_coverage, model, flores(codes), poolings=[pooling], centred=None)
+    scores = stored(measure_coverage, model, flores(codes), poolings=[pooling], states=STATES)
     if scores is None:
         return None
     columns = zip(("mu", "centred"), scores.values(), strict=True)

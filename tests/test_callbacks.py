@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from xlx.experiment.constraints import masks_of
-from xlx.experiment.scoring import told
+from xlx.experiment.scoring import reported_measures
 from xlx.measures import abx, mexa
 from xlx.report.callbacks import Lens, logged
 from xlx.subjects import identity, loading
@@ -85,7 +85,7 @@ def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_
     for row in history.to_dict("records"):
         states = saved_states(tmp_path / f"checkpoint-{row['step']}", corpus)
         exact = abx.exact(states, masks=masks)
-        for task in told():
+        for task in reported_measures():
             name = logged(task)
             by_layer = exact.scores[task].mean(axis=(1, 2))
             assert row[f"lens_{name}"] == pytest.approx(by_layer.mean(), abs=1e-4)

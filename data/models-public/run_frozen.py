@@ -82,9 +82,10 @@ def _by_plan(
 def _planned_mexa(name: str, plan: Plan) -> Calls:
     """Raw and centred from one reading, a language after another: each is kept when it is there."""
     text = parallel.load("flores200-100", plan.languages)
-    few, options = text.select(held_out.languages("pivots")), {"poolings": plan.poolings}
+    few = text.select(held_out.languages("pivots"))
+    options = {"poolings": plan.poolings, "states": SPACES, "alternatives": True}
     return [
-        partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, centred=None, **options),
+        partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, **options),
         *(
             partial(
                 _by_plan,
@@ -163,13 +164,21 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
     ways = list(product(poolings, (False, True)))
     calls: Calls = [lambda: list(states.kept_by_language(load(name), text, ways))]
     for special in (False, True):
-        for centred in (False, True):
-            options = {"centred": centred, "special_tokens": special}
-            alternatives = {"poolings": poolings, "alternatives": not special}
+        for space in SPACES:
+            options = {"poolings": poolings, "states": [space], "alternatives": not special}
             calls += [
-                partial(mexa_scores.measure_coverage, name, text, **alternatives, **options),
+                partial(
+                    mexa_scores.measure_coverage, name, text, special_tokens=special, **options
+                ),
                 *(
-                    partial(mexa_scores.measure_rivals, name, text, pooling=x, **options)
+                    partial(
+                        mexa_scores.measure_rivals,
+                        name,
+                        text,
+                        pooling=x,
+                        states=space,
+                        special_tokens=special,
+                    )
                     for x in poolings
                 ),
             ]
@@ -186,12 +195,11 @@ def _topics(name: str) -> Calls:
 
 
 def _verses(name: str, poolings: Sequence[str]) -> Calls:
-    options = {"poolings": poolings, "alternatives": False}
     return [
-        partial(mexa_scores.measure_coverage, name, text, centred=centred, **options)
+        partial(mexa_scores.measure_coverage, name, text, poolings=poolings, states=[space])
         for part in ("new-testament", "new-testament-held-out")
         for text in [parallel.load(part, drop_duplicates=True).take(N_VERSES, 1)]
-        for centred in (False, True)
+        for space in SPACES
     ]
 
 

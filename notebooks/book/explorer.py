@@ -91,9 +91,7 @@ def english_scores(
 ) -> Scores | None:
     """MEXA of the pairs with English alone, and its mean over them (without an interval)."""
     try:
-        (of,) = measure_coverage(
-            subject, text, pivot, poolings=[pooling], alternatives=None, centred=space == "centred"
-        ).values()
+        (of,) = measure_coverage(subject, text, pivot, poolings=[pooling], states=[space]).values()
     except MissingResultError:
         return None
     return pivot_rows(of.scores, text.languages)

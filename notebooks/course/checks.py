@@ -13,7 +13,7 @@ import numpy as np
 from course import worlds as toys
 from course.judging import RIGHT, answers, judged, predicted  # noqa: F401
 from course.worlds import WORLDS, angles, form, hits, meaning, unit, won
-from xlx.measures import abx, alignment, igap, mixing, probes, statistics
+from xlx.measures import abx, igap, mixing, probes, statistics
 from xlx.measures import mexa as mexa_measures
 from xlx.results.deferred import deferred
 
@@ -66,7 +66,7 @@ def retrieval(mine: object) -> str:
 
     return judged(
         mine,
-        lambda x, y: alignment.retrieval(x, y)[0],
+        lambda x, y: abx.exact({"x": x, "y": y}).scores["retrieval"].item(0),
         WORLDS,
         {
             "you take dot products, which long vectors win.": lambda x, y: found(x @ y.T).mean(),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from shared.abx_tables import PAIR, pair_scores
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.scoring import Subject, kept, subject_scores, told
+from xlx.experiment.scoring import Subject, kept, reported_measures, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
 from xlx.measures import abx, registered
 from xlx.results import ledger
@@ -146,13 +146,15 @@ def frozen(
     this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
     bags of subwords, which needs the tokenizer alone.
 
-    The table: ``metric`` (of `FROZEN_METRICS`, and what else is told by the registry of measures),
+    The table: ``metric`` (of `FROZEN_METRICS`, and of `reported_measures`),
     ``source``, ``target``, ``score``, high is good: L2 and LD have a minus sign. And the layer.
     ValueError as `states.embed_corpus`.
     """
     (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
     chosen, tables = int(table["layer"].iloc[0]), [table]
-    if more := [measure for measure in told() if measure not in (*FROZEN_METRICS, MATCHED)]:
+    if more := [
+        measure for measure in reported_measures() if measure not in (*FROZEN_METRICS, MATCHED)
+    ]:
         (scores,) = subject_scores([name], corpus, more, max_length=max_length)
         rows = scores.table().query("layer == @chosen")
         tables += both_directions(rows.groupby([*PAIR, "task"], as_index=False)["score"].mean())

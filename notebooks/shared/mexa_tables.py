@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import before_training
-from xlx.experiment.mexa_scores import Coverage, measure_coverage
+from xlx.experiment.mexa_scores import STATES, Coverage, measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length
 from xlx.measures import mexa
 from xlx.measures.alignment import BLOCK_NUMBERS
@@ -72,7 +72,7 @@ def cover(
     text: ParallelCorpus,
     pivot: str,
     poolings: Sequence[str],
-    states: Sequence[str] = ("raw", "centred"),
+    states: Sequence[str] = STATES,
     **options: object,
 ) -> list[Coverage]:
     """`measure_coverage` of models, of raw and centred states, with each pooling.
@@ -81,11 +81,10 @@ def cover(
     is so of all.
     """
     covered: list[Coverage] = []
-    centred = None if len(states) > 1 else "centred" in states
     for number, name in enumerate(names, start=1):
         try:
             covered += measure_coverage(
-                name, text, pivot, poolings=poolings, centred=centred, **options
+                name, text, pivot, poolings=poolings, states=states, **options
             ).values()
         except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
             if number == len(names) and not covered:
@@ -119,13 +118,12 @@ def control_scores(
     As `PivotScores.pooled`, with ``model``, ``control`` and ``states`` (raw, centred).
     """
     tables = []
-    for name, centred in product(models, (False, True)):
-        about = {"model": identity.series_name(identity.identify(name))}
-        about["states"] = "centred" if centred else "raw"
+    for name, states in product(models, STATES):
+        about = {"model": identity.series_name(identity.identify(name)), "states": states}
         controls = {"bag": BagOfSubwords(name, max_length=max_length), "length": Length()}
         for control, subject in controls.items():
-            (own,) = measure_coverage(subject, text, pivot, centred=centred).values()
-            tables.append(own.scores.pooled().assign(control=control, **about))
+            (coverage,) = measure_coverage(subject, text, pivot, states=[states]).values()
+            tables.append(coverage.scores.pooled().assign(control=control, **about))
     return pd.concat(tables, ignore_index=True)
 
 

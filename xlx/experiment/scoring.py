@@ -467,10 +467,11 @@ def kept(
 # --- the experiment -------------------------------------------------------------------------------
 
 
-def told() -> list[str]:
-    """The measures that are told, in order; after MD that among sentences of like length."""
-    names = [measure.name for measure in registered().values() if measure.told]
-    return [*names[: (at := names.index("MD") + 1)], MATCHED, *names[at:]]
+def reported_measures() -> list[str]:
+    """What chapters, the report and a trainer's log have; after MD that of like length."""
+    names = [measure.name for measure in registered().values() if measure.reported]
+    after = names.index("MD") + 1
+    return [*names[:after], MATCHED, *names[after:]]
 
 
 def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:

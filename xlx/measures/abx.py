@@ -234,6 +234,11 @@ class Side:
         return (first + self._block.offset_first)[None], second + of_second
 
     @property
+    def lengths(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Lengths of the vectors of the first and the second languages, ``(1 or m, n)``."""
+        return self._block.length_first[None], self._block.length_second
+
+    @property
     def translation(self) -> torch.Tensor:
         """The similarity of each sentence to its translation, ``(m, n)``."""
         return self.to_other.diagonal(self.start, dim1=1, dim2=2).clone()
@@ -279,7 +284,8 @@ class Measure:
     position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
     that without each group. ``strips``: whether ``wins`` of strips add up, so that long texts need
     no whole matrix. ``share``: whether a score lies in [0, 1], and so its interval. ``version`` is
-    raised when the formula means other numbers. ``told``: the report and a trainer's log tell it.
+    raised when the formula means other numbers. ``kind``: "form" or "meaning", what it is of;
+    ``label``: how figures name it; ``reported``: chapters, the report and a trainer's log have it.
     """
 
     name: str
@@ -290,7 +296,9 @@ class Measure:
     whole: bool = False
     strips: bool = False
     share: bool = True
-    told: bool = True
+    reported: bool = True
+    kind: str = ""
+    label: str = ""
 
     def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:
         """The comparisons that are made."""
@@ -301,13 +309,19 @@ class Measure:
         return queries if self.of_queries else every
 
 
-LD = Measure("LD", lambda x, of: Comparisons.of(x.ahead["LD"], of, 0.5, x.start), strips=True)
-MD = Measure("MD", lambda x, of: Comparisons.of(x.ahead["MD"], of, 0.5, x.start), strips=True)
+def _won(task: str) -> Callable[[Side, Collection[PositionGroups]], Comparisons]:
+    return lambda side, groups: Comparisons.of(side.ahead[task], groups, 0.5, side.start)
+
+
+LD = Measure("LD", _won("LD"), strips=True, kind="form", label="language discrimination (LD)")
+MD = Measure("MD", _won("MD"), strips=True, kind="meaning", label="meaning discrimination (MD)")
 RETRIEVAL = Measure(
     "retrieval",
     lambda side, groupings: Comparisons.of_queries(side.credit(side.to_other), groupings),
     of_queries=True,
     strips=True,
+    kind="meaning",
+    label="retrieval, top-1",
 )
 
 

@@ -24,14 +24,12 @@ from itertools import chain, combinations, product
 from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
 
 torch = deferred("torch")
 sparse = deferred("scipy.sparse")
-stats = deferred("scipy.stats")
 
 Vectors: TypeAlias = "Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]"
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
@@ -61,6 +59,8 @@ class Block:
     tolerance: torch.Tensor  # (m,)
     common: float = 0.0  # c·c; with the offsets of both sentences it makes a cosine
     start: int = 0
+    length_first: torch.Tensor | None = None  # (n,), of the vectors as they come; a strip has none
+    length_second: torch.Tensor | None = None  # (m, n)
 
 
 def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
@@ -92,8 +92,7 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
                 "model's output for this sentence, or embed in float32"
             )
         exact = array.astype(np.float64)
-        squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
-        norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        norms = _lengths(exact)
         if not (np.isfinite(norms) & (norms > 0)).all():
             where = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0]
             raise ValueError(
@@ -109,6 +108,12 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
         used = sum(np.asarray((unit != 0).sum(axis=0)).ravel() for unit in units.values())
         return {language: sparse.csr_array(unit[:, used > 1]) for language, unit in units.items()}
     return units
+
+
+def _lengths(vectors: np.ndarray | sparse.csr_array) -> np.ndarray:
+    exact = vectors.astype(np.float64)
+    squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
+    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
 
 
 def undefined(vectors: Vectors) -> set[str]:
@@ -178,6 +183,7 @@ def blocks(
         return
     within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
     within += offsets[:, None, :]  # [l, x, a]
+    lengths = torch.from_numpy(np.stack([_lengths(vectors[x]) for x in wanted])).to(device)
     chunk = max(1, BLOCK_NUMBERS // (n * n))
     for first in wanted:
         i = row[first]
@@ -201,6 +207,8 @@ def blocks(
                 offsets[index],
                 reach,
                 common,
+                length_first=lengths[i],
+                length_second=lengths[index],
             )
 
 
@@ -231,28 +239,6 @@ def _product(
     if isinstance(one, torch.Tensor):
         return one @ other.T
     return torch.from_numpy((one @ other.T).toarray().astype(np.float32)).to(device)
-
-
-#: Nearest neighbours of the margin.
-NEIGHBOURS = 4
-#: Below this share of their size, numbers that differ are taken for equal.
-_ROUNDING = 1e-12
-#: Decimals of a cosine that count where cosines are ranked: beyond them equal ones differ.
-_DECIMALS = 12
-#: What `measures` computes, in the order of its rows.
-ALIGNMENT_MEASURES = (
-    "parallel_cosine",
-    "other_cosine",
-    "to_pivot",
-    "from_pivot",
-    "margin",
-    "margin_to_pivot",
-    "margin_from_pivot",
-    "cka",
-    "debiased_cka",
-    "rsa_spearman",
-    "rsa_pearson",
-)
 
 
 def top1_credit(
@@ -305,140 +291,3 @@ def check_pivot(
         raise ValueError(f"two sentences or more are needed, and there is {shape[1]}")
     checks.arrays(states)
     return tuple(checks.layers(layers, shape[0]))
-
-
-def measures(
-    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
-) -> pd.DataFrame:
-    """All measures of this module, of each language with the pivot, at each layer.
-
-    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned. One row per language,
-    layer and ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where there is none (all
-    sentences have one vector). ValueError as `check_pivot` and `unit_vectors`; for fewer than four
-    sentences.
-    """
-    rows = []
-    for layer in check_pivot(states, pivot, layers):
-        for language in states:
-            if language == pivot:
-                continue
-            raw = states[language][layer], states[pivot][layer]
-            try:
-                units = unit_vectors(dict(zip((language, pivot), raw, strict=True)))
-                unit = units[language], units[pivot]
-                values = (
-                    *mean_cosines(*unit),
-                    *retrieval(*unit),
-                    *margin(*unit),
-                    cka(*raw),
-                    cka(*raw, debiased=True),
-                    *rsa(*raw),
-                )
-            except ValueError as error:
-                raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
-            rows += [
-                (language, layer, measure, value)
-                for measure, value in zip(ALIGNMENT_MEASURES, values, strict=True)
-            ]
-    return pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
-
-
-def mean_cosines(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Mean cosine of parallel and of other sentences (MEXA paper, section 5.3), in [-1, 1].
-
-    ``first`` and ``second`` are ``(n, dim)``, row i of one the translation of row i of the other.
-    The mean over all n² pairs is the product of the mean unit vectors, so no matrix is needed.
-    """
-    first, second = _units(first, second)
-    n = len(first)
-    parallel = np.einsum("id,id->", first, second)
-    everything = first.sum(axis=0) @ second.sum(axis=0)
-    return float(parallel / n), float((everything - parallel) / (n * (n - 1)))
-
-
-def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Share of sentences whose most similar one is the translation, in [0, 1]: there, and back.
-
-    Ties as in `top1_credit`. The MEXA paper's retrieval in both directions is their mean; MEXA asks
-    for both at once.
-    """
-    (block,) = blocks({"first": first, "second": second})
-    sides = (block.offset_second[:, :, None], 1), (block.offset_first, 2)
-    credits = [top1_credit(block.across + of, axis, block.tolerance) for of, axis in sides]
-    return float(credits[0].mean()), float(credits[1].mean())
-
-
-def margin(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
-    """Ratio margin of the translations, and retrieval by it (Artetxe and Schwenk 2019, section 3).
-
-    The cosine of two sentences over the mean of the two means of each one's cosines with its
-    `NEIGHBOURS` nearest sentences of the other language, which takes out hubs; it means something
-    where these means are above zero, as they are in Transformers. Returns the mean margin of the
-    translations (1: no nearer than the neighbours), then as `retrieval` with margins for cosines.
-    """
-    first, second = _units(first, second)
-    cosine = first @ second.T
-    k = min(NEIGHBOURS, len(first))
-    near_first = np.partition(cosine, -k, axis=1)[:, -k:].mean(axis=1)
-    near_second = np.partition(cosine, -k, axis=0)[-k:].mean(axis=0)
-    ratio = torch.from_numpy(cosine / ((near_first[:, None] + near_second) / 2))[None]
-    rounding = torch.full((1,), 16 * np.finfo(float).eps, dtype=torch.float64)
-    mean = float(ratio.diagonal(dim1=1, dim2=2).mean())
-    credits = [top1_credit(ratio.clone(), axis, rounding).mean() for axis in (2, 1)]
-    return mean, float(credits[0]), float(credits[1])
-
-
-def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> float:
-    """Linear centred kernel alignment (Kornblith et al. 2019), in [0, 1].
-
-    HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)) of the matrices of dot products K and L of two languages.
-    With fewer sentences than dimensions the usual estimate of HSIC makes unrelated vectors look
-    alike; ``debiased`` takes the unbiased one (Song et al. 2012; Nguyen et al. 2021), about 0 for
-    unrelated vectors and at times below. Vectors as they come from the model; NaN if all of a
-    language are the same. ValueError for unequal n; debiased, for fewer than four sentences.
-    """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} sentences against {len(second)}: they must be parallel")
-    n = len(first)
-    if debiased and n < 4:
-        raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
-    kernels = []
-    for vectors in (first, second):
-        # Centred before the products: that changes neither estimate, but keeps their digits.
-        centred = vectors - vectors.mean(axis=0, dtype=np.float64)
-        scale = np.abs(centred).max()
-        if scale <= _ROUNDING * np.abs(vectors).max():
-            return float("nan")
-        centred = centred / scale
-        kernel = centred @ centred.T
-        if debiased:  # "U-centred": the unbiased HSIC is then a mean of products, too
-            np.fill_diagonal(kernel, 0)
-            sums = kernel.sum(axis=0) / (n - 2)
-            kernel += sums.sum() / (n - 1) - sums - sums[:, None]
-            np.fill_diagonal(kernel, 0)
-        kernels.append(kernel)
-    norm = np.linalg.norm(kernels[0]) * np.linalg.norm(kernels[1])
-    return float((kernels[0] * kernels[1]).sum() / norm) if norm > 0 else float("nan")
-
-
-def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Representational similarity analysis (Chrupała and Alishahi 2019; MEXA paper, A.3).
-
-    Spearman's and Pearson's correlation of the cosines within one language with those within the
-    other, over all pairs of sentences; NaN where they have no variation.
-    """
-    cosines, pairs = [], np.triu_indices(len(first), 1)
-    for unit in _units(first, second):
-        mean = unit.mean(axis=0)
-        centred = unit - mean  # of cosines that crowd, all digits are kept
-        offset = centred @ mean
-        cosines.append((centred @ centred.T + offset + offset[:, None])[pairs])
-    if min(map(np.ptp, cosines)) <= 16 * np.finfo(float).eps:
-        return float("nan"), float("nan")
-    ranks = [stats.rankdata(own.round(_DECIMALS)) for own in cosines]
-    return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
-
-
-def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    units = unit_vectors({"first": first, "second": second})
-    return units["first"], units["second"]

@@ -1,6 +1,6 @@
 """Measures of two languages beside triplets: how their spaces look, with errors over documents.
 
-All are of unit vectors, so that a similarity block has what they need. They average what each
+They are of unit vectors, but for biased CKA, whose lengths a block has too. They average what each
 sentence has (its cosine to the translation, its silhouette, whether its nearest neighbour is of its
 language), or correlate what all pairs of sentences have (CKA, RSA). Without a group of positions
 the others keep their neighbours and their centring, as the candidates of retrieval stay.
@@ -8,9 +8,10 @@ the others keep their neighbours and their centring, as the candidates of retrie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,16 @@ from xlx.measures.abx import LD, MD, RETRIEVAL, Comparisons, Measure, PositionGr
 from xlx.results.deferred import deferred
 
 torch = deferred("torch")
+stats = deferred("scipy.stats")
 
 
-def of_sentences(name: str, values: Callable[[Side], torch.Tensor]) -> Measure:
+def of_sentences(name: str, values: Callable[[Side], torch.Tensor], **options: Any) -> Measure:
     """The mean over sentences X of what each has, ``(m, n)``."""
 
     def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
         return Comparisons.of_queries(values(side).double().cpu().numpy(), groupings)
 
-    return Measure(name, wins, of_queries=True, share=False, told=False)
+    return Measure(name, wins, of_queries=True, share=False, reported=False, **options)
 
 
 def translation_cosine(side: Side) -> torch.Tensor:
@@ -78,38 +80,77 @@ def _ratio(products: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.nd
         return products / np.sqrt(first * second)
 
 
-def of_pairs(name: str, centre: Callable[[torch.Tensor], torch.Tensor]) -> Measure:
-    """The correlation of the cosines within two languages, ``(m, n, n)``, when they are centred."""
+def of_pairs(
+    name: str, kernels: Callable[[Side], Iterable[torch.Tensor]], **options: Any
+) -> Measure:
+    """The correlation of matrices of all pairs of sentences within two languages, ``(m, n, n)``.
+
+    NaN where all cosines of a language are the same.
+    """
 
     def wins(side: Side, groupings: Collection[PositionGroups]) -> Correlated:
-        first, second = map(centre, side.kernels)
-        for cells in (first, second):
-            cells.diagonal(dim1=1, dim2=2).zero_()
-        of = (Comparisons.of(x, groupings) for x in (first * second, first**2, second**2))
-        return Correlated(next(of), tuple(of))
+        first, second = (
+            cells * (less_mean(cosines).abs().amax(dim=(1, 2)) > side.tolerance)[:, None, None]
+            for cells, cosines in zip(kernels(side), side.kernels, strict=True)
+        )
+        squares = tuple(_sums(cells**2, groupings) for cells in (first, second))
+        return Correlated(_sums(first * second, groupings), squares)
 
-    return Measure(name, wins, whole=True, share=False, told=False)
+    return Measure(name, wins, whole=True, share=False, reported=False, **options)
 
 
-def less_rows(cells: torch.Tensor) -> torch.Tensor:
+def _sums(cells: torch.Tensor, groupings: Collection[PositionGroups]) -> Comparisons:
+    """Sums of cells; one on the diagonal, if any is not 0, holds its position once."""
+    sums = Comparisons.of(cells, groupings)
+    return replace(sums, at=sums.at - cells.diagonal(dim1=1, dim2=2).double().cpu().numpy())
+
+
+def debiased(side: Side) -> Iterator[torch.Tensor]:
     """U-centred: linear CKA is then debiased (Nguyen et al. 2021), about 0 for unrelated vectors.
 
-    As `alignment.cka`, of unit vectors. ValueError for fewer than four sentences.
+    Of unit vectors. ValueError for fewer than four sentences.
     """
-    n = cells.shape[-1]
-    if n < 4:
-        raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
-    cells = cells.clone()
-    cells.diagonal(dim1=1, dim2=2).zero_()
-    rows = cells.sum(dim=2) / (n - 2)
-    return cells + (rows.sum(dim=1) / (n - 1))[:, None, None] - rows[:, None] - rows[:, :, None]
+    for cosines in side.kernels:
+        n = cosines.shape[-1]
+        if n < 4:
+            raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
+        cells = _hollow(cosines)
+        rows = cells.sum(dim=2) / (n - 2)
+        total = (rows.sum(dim=1) / (n - 1))[:, None, None]
+        yield _hollow(cells + total - rows[:, None] - rows[:, :, None])
+
+
+def biased(side: Side) -> Iterator[torch.Tensor]:
+    """Dot products of vectors as they come, centred: linear CKA (Kornblith et al. 2019), in [0, 1].
+
+    With fewer sentences than dimensions it makes unrelated vectors look alike.
+    """
+    for cosines, lengths in zip(side.kernels, side.lengths, strict=True):
+        scales = lengths / lengths.mean(dim=1, keepdim=True)
+        cells = (cosines.double() + side.common) * scales[:, None] * scales[:, :, None]
+        rows = cells.mean(dim=2)
+        yield cells + rows.mean(dim=1)[:, None, None] - rows[:, None] - rows[:, :, None]
 
 
 def less_mean(cells: torch.Tensor) -> torch.Tensor:
-    """Less the mean of different sentences: RSA by Pearson's correlation, as `alignment.rsa`."""
-    n = cells.shape[-1]
-    pairs = cells.sum(dim=(1, 2)) - cells.diagonal(dim1=1, dim2=2).sum(dim=1)
-    return cells - (pairs / (n * (n - 1)))[:, None, None]
+    """Less the mean of different sentences: RSA is Pearson's correlation of what is left."""
+    n, cells = cells.shape[-1], _hollow(cells)
+    return _hollow(cells - (cells.sum(dim=(1, 2)) / (n * (n - 1)))[:, None, None])
+
+
+def ranks(side: Side) -> Iterator[torch.Tensor]:
+    """Ranks of cosines less their mean: RSA is Spearman's correlation (MEXA paper, A.3)."""
+    for cosines in side.kernels:
+        steps = (cosines / side.tolerance.max()).round().double()
+        steps.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
+        ranked = stats.rankdata(steps.flatten(1).cpu().numpy(), axis=1).reshape(steps.shape)
+        yield less_mean(torch.from_numpy(ranked).to(cosines.device))
+
+
+def _hollow(cells: torch.Tensor) -> torch.Tensor:
+    cells = cells.clone()
+    cells.diagonal(dim1=1, dim2=2).zero_()
+    return cells
 
 
 #: So many nearest sentences say how crowded the place of one is.
@@ -144,15 +185,17 @@ def by_csls(of: Measure) -> Measure:
     def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
         return of.wins(less_crowd(side), groupings)
 
-    return replace(of, name=f"{of.name} by CSLS", wins=wins, told=False)
+    return replace(of, name=f"{of.name} by CSLS", wins=wins, reported=False)
 
 
-COSINE = of_sentences("cosine", translation_cosine)
+COSINE = of_sentences("cosine", translation_cosine, label="cosine of translations")
 REGISTERED = (
     COSINE,
     of_sentences("silhouette", silhouette),
     of_sentences("purity", purity),
-    of_pairs("CKA", less_rows),
-    of_pairs("RSA", less_mean),
+    of_pairs("CKA", debiased, label="CKA, debiased"),
+    of_pairs("biased CKA", biased, label="CKA"),
+    of_pairs("RSA", lambda side: map(less_mean, side.kernels), label="RSA (Pearson)"),
+    of_pairs("RSA by ranks", ranks, label="RSA (Spearman)"),
     *map(by_csls, (LD, MD, RETRIEVAL)),
 )

@@ -257,4 +257,4 @@ def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, BANDS, ordered=True)
 
 
-REGISTERED = (Measure("MEXA", mutual, of_queries=True, told=False),)
+REGISTERED = (Measure("MEXA", mutual, of_queries=True, reported=False),)

@@ -20,7 +20,7 @@ from transformers import Trainer, TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.constraints import masks_of
-from xlx.experiment.scoring import told
+from xlx.experiment.scoring import reported_measures
 from xlx.measures import abx, mexa, registered
 from xlx.results import checks
 from xlx.results.settings import settings
@@ -49,7 +49,7 @@ class Lens(TrainerCallback):
         measures: Sequence[str] | None = None,
     ) -> None:
         checks.whole(every, "every")
-        self.measures = tuple(told() if measures is None else measures)
+        self.measures = tuple(reported_measures() if measures is None else measures)
         for measure in self.measures:
             checks.one_of(measure, [*registered(), MATCHED], "measure")
         if len(corpus.languages) < 2:

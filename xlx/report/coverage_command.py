@@ -59,7 +59,8 @@ def report_coverage(given: argparse.Namespace) -> None:
     poolings = [model.pooling]
     if model.kind == "decoder" and not given.pooling:
         poolings = list(dict.fromkeys([model.pooling, *MEXA_POOLINGS]))
-    way = {"poolings": poolings, "special_tokens": given.special_tokens, "centred": None}
+    way = {"poolings": poolings, "states": mexa_scores.STATES}
+    way["special_tokens"] = given.special_tokens
     n = len(mexa_scores.languages_to_read(model.name, corpus, pivot, **way))
     minutes = options.reading_seconds(model, corpus) / 60 * len(corpus) if n else 0
     print(
@@ -73,7 +74,7 @@ def report_coverage(given: argparse.Namespace) -> None:
     )
     if given.estimate:
         return
-    scores = measure_coverage(model.name, corpus, pivot, alternatives=None, **way)
+    scores = measure_coverage(model.name, corpus, pivot, **way)
     bag = measure_coverage(BagOfSubwords(model.name), corpus, pivot)[BAG].scores
     table = language_rows(scores, bag, english)
     lines = headline(table, poolings[0], model.label, pivot)

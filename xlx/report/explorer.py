@@ -16,7 +16,7 @@ import numpy as np
 
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import average
-from xlx.experiment.scoring import BagOfSubwords, told
+from xlx.experiment.scoring import BagOfSubwords, reported_measures
 from xlx.measures.mexa import PivotScores
 from xlx.report.page import Html, policy
 from xlx.report.tables import UNTRAINED, Measured, compared, subject
@@ -123,7 +123,7 @@ def measured_scores(measured: Measured) -> Iterator[tuple[str, Scores]]:
     for who, of in whose.items():
         for space in SHOWN_SPACES if who == "only" else ("raw",):
             for scores in measured.scores([of], space) if of else ():
-                for measure in told():
+                for measure in reported_measures():
                     yield f"0|{label}|{measure}|{space}|{who}", score_rows(scores, measure)
     for space, scores in measured.mexa.items():
         yield f"0|{label}|MEXA|{space}|only", pivot_rows(scores, measured.corpus.languages)
@@ -134,7 +134,10 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
     corpus, n = of_models[0].corpus, len(of_models[0].corpus.languages)
     if find_spec("plotly") is None:
         return "To choose layers and pairs of languages here: pip install plotly, and report again."
-    values = sum(4 * len(told()) * len(x.raw.scores.scores["LD"]) * n * n // 2 for x in of_models)
+    values = sum(
+        4 * len(reported_measures()) * len(x.raw.scores.scores["LD"]) * n * n // 2
+        for x in of_models
+    )
     if values > MOST_SCORES:
         return (
             f"To choose layers and pairs of languages here, report on fewer --languages: there "

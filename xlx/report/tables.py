@@ -21,7 +21,7 @@ from xlx.experiment import abx_scores, constraints, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
-from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores, told
+from xlx.experiment.scoring import BagOfSubwords, Length, Subject, reported_measures, subject_scores
 from xlx.experiment.sentence_probes import over_languages, probe_sentences
 from xlx.measures import abx, alignment, mexa, probes, registered, statistics
 from xlx.measures.sentence_tasks import Rules, parallel_tasks
@@ -87,8 +87,8 @@ class Measured:
     untrained: bool = True  # compared with its own architecture untrained, too
 
     def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[CheckpointScores]:
-        """Scores of what is `told`, by layer."""
-        return subject_scores(subjects, self.corpus, told(), space=space)
+        """Scores of `reported_measures`, by layer."""
+        return subject_scores(subjects, self.corpus, reported_measures(), space=space)
 
     @cached_property
     def raw(self) -> CheckpointScores:
@@ -114,7 +114,7 @@ class Measured:
         return abx.exact(
             vectors,
             layers=[self.layer],
-            measures=[x for x in registered().values() if x.told],
+            measures=[x for x in registered().values() if x.reported],
             masks=constraints.masks_of(self.corpus, ["like length"]),
             groups={"documents": parallel.documents(self.corpus)},
             device=device,
@@ -167,7 +167,7 @@ def report_tables(
 def layer_rows(measured: Measured) -> pd.DataFrame:
     """Mean over pairs by layer, raw and centred: ``space``, ``task``, ``layer``, ``score`` ..."""
     centred = measured.scores([subject(measured.model)], "centred")
-    table = averaged_scores([measured.raw, *centred], told(), by=["layer"])
+    table = averaged_scores([measured.raw, *centred], reported_measures(), by=["layer"])
     return table.drop(columns="checkpoint")
 
 
@@ -213,7 +213,7 @@ def reference_rows(measured: Measured) -> pd.DataFrame:
     rows, scores = [], measured.scores([*references.values()])
     for label, reference in zip(references, scores, strict=True):
         layer = best_layer(reference)
-        for task in told():
+        for task in reported_measures():
             own = average(measured.raw, task, layers=[measured.layer])
             other = average(reference, task, layers=[layer])
             rows.append(
@@ -247,7 +247,7 @@ def pair_rows(measured: Measured) -> pd.DataFrame:
     """Every pair of languages at the chosen layer, both directions averaged, with intervals."""
     pairs = pd.DataFrame(measured.exact.pairs, columns=["language_1", "language_2"])
     sizes, tables = abx_scores.group_sizes(parallel.documents(measured.corpus)), []
-    for task in told():
+    for task in reported_measures():
         score = measured.exact.scores[task][0].mean(axis=-1)
         left_out = measured.exact.left_out["documents"][task][0]
         low, high = Average(score, left_out - score[..., None], sizes).interval()
