@@ -1,6 +1,7 @@
 """Coverage, a language at a time: the same as all at once, and each language computed once."""
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import mexa_2_estimation
 from tests import tiny
 from xlx.experiment import mexa_scores
 from xlx.experiment.scoring import BAG, BagOfSubwords, Length
-from xlx.measures import alignment, mexa
+from xlx.measures import abx, alignment, mexa, registered
 from xlx.results import settings
 from xlx.subjects import identity, loading, states
 from xlx.subjects.states import SentenceStates, embed, embed_corpus, embed_poolings
@@ -37,7 +38,7 @@ def corpus() -> ParallelCorpus:
 
 @pytest.fixture(scope="module")
 def measured(model: Path, corpus: ParallelCorpus) -> dict[str, mexa_scores.Coverage]:
-    return mexa_scores.measure_coverage(model, corpus)
+    return mexa_scores.measure_coverage(model, corpus, alternatives=True)
 
 
 def make(name: str = "made", **texts: Sequence[str]) -> ParallelCorpus:
@@ -83,7 +84,7 @@ def same(covered: mexa_scores.Coverage, expected: mexa_scores.Coverage) -> None:
 def check(
     covered: mexa_scores.Coverage, model: Path, corpus: ParallelCorpus, pivot: str, pooling: str
 ) -> None:
-    """Against `measures.scores` and `alignment.measures` of all languages at once."""
+    """Against `mexa.scores` and `abx.exact` of all languages at once."""
     encoder = loading.load(model)
     embedded = {
         language: embed(encoder, sentences, pooling=pooling)
@@ -92,11 +93,16 @@ def check(
     states = {language: own.states for language, own in embedded.items()}
     assert (covered.pooling, covered.states, covered.scores.layers) == (pooling, "raw", (0, 1, 2))
     same_scores(covered.scores, mexa.scores(states, pivot))
-    rows = ["language", "layer", "measure"]
-    values = covered.measures.set_index(rows)["value"]
-    expected = alignment.measures(states, pivot).set_index(rows)["value"]
-    assert values.index.is_unique
-    pd.testing.assert_series_equal(values.sort_index(), expected.sort_index(), atol=1e-9)
+    table = covered.measures.set_index(["measure", "language"])
+    assert set(table.index) == set(product(mexa_scores.ALTERNATIVES, set(states) - {pivot}))
+    pairs = [(language, pivot) for language in states if language != pivot]
+    measures = [registered()[name] for name in ("cosine", "retrieval", "biased CKA", "RSA")]
+    scores = abx.exact(states, pairs=pairs, measures=measures, dtype=torch.float64).scores
+    for row, (language, _) in enumerate(pairs):
+        for name, (measure, side, _) in mexa_scores.ALTERNATIVES.items():
+            if measure in scores:
+                found = table.loc[(name, language)].sort_values("layer")["value"]
+                np.testing.assert_allclose(found, scores[measure][:, row, side], atol=1e-6)
     assert covered.cut == {language: own.n_cut for language, own in embedded.items()}
 
 
@@ -125,7 +131,9 @@ def test_any_language_can_be_the_pivot_by_any_of_its_codes(
     model: Path, corpus: ParallelCorpus
 ) -> None:
     for pivot in ("sw", "swa", "swh"):
-        covered = mexa_scores.measure_coverage(model, corpus, pivot, poolings=["mean", "mean"])
+        covered = mexa_scores.measure_coverage(
+            model, corpus, pivot, poolings=["mean", "mean"], alternatives=True
+        )
         assert tuple(covered) == ("mean",)
         assert covered["mean"].scores.languages == ("de", "en", "fr", "ja")
     check(covered["mean"], model, corpus, "sw", "mean")
@@ -134,10 +142,10 @@ def test_any_language_can_be_the_pivot_by_any_of_its_codes(
 def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path) -> None:
     """The last tokens are all a full stop, and layer 0 knows no other token."""
     corpus = make(en=["yes.", "Il fait.", "Das.", "no, no."], de=["ja.", "heute.", "was.", "wer."])
-    covered = mexa_scores.measure_coverage(model, corpus)["last"]
+    covered = mexa_scores.measure_coverage(model, corpus, alternatives=True)["last"]
     check(covered, model, corpus, "en", "last")
     assert not covered.scores.hits[0].any()
-    values = covered.measures.query("measure == 'cka'").set_index("layer")["value"]
+    values = covered.measures.query("measure == 'biased CKA'").set_index("layer")["value"]
     assert list(values.isna()) == [True, False, False]
 
 
@@ -149,9 +157,7 @@ def test_cut_sentences_are_counted_and_alternatives_left_out_if_not_asked_for(
         language: [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
         for language, sentences in corpus.sentences.items()
     }
-    shorter = mexa_scores.measure_coverage(
-        model, corpus, poolings=["last"], alternatives=False, max_length=60
-    )["last"]
+    shorter = mexa_scores.measure_coverage(model, corpus, poolings=["last"], max_length=60)["last"]
     assert list(shorter.measures) == list(measured["last"].measures)
     assert shorter.measures.empty
     for limit, cut in ((120, measured["last"].cut), (60, shorter.cut)):
@@ -166,11 +172,11 @@ def test_centred_scores_are_those_of_states_without_the_offset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = calls(monkeypatch, corpus)
-    both = mexa_scores.measure_coverage(model, corpus, centred=None)
+    both = mexa_scores.measure_coverage(model, corpus, states=mexa_scores.STATES, alternatives=True)
     assert seen == [(code, BOTH) for code in ("en", "de", "fr", "ja", "sw")]  # each once, for both
     assert tuple(both) == (*BOTH, *(f"{pooling} centred" for pooling in BOTH))
-    assert not mexa_scores.languages_to_read(model, corpus, centred=None)
-    covered = mexa_scores.measure_coverage(model, corpus, centred=True)
+    assert not mexa_scores.languages_to_read(model, corpus, states=mexa_scores.STATES)
+    covered = mexa_scores.measure_coverage(model, corpus, states=["centred"])
     assert (tuple(covered), len(seen)) == (BOTH, 5)
     for pooling, own in covered.items():
         same(both[pooling], measured[pooling])
@@ -185,7 +191,7 @@ def test_centred_scores_are_those_of_states_without_the_offset(
 def test_a_checkpoint_has_the_name_of_its_series(tmp_path: Path, corpus: ParallelCorpus) -> None:
     folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=16, width=16)
     two = corpus.select(["de", "en"]).take(4, 0)
-    options = {"poolings": ["last"], "alternatives": False}
+    options = {"poolings": ["last"]}
     first, last = (
         mexa_scores.measure_coverage(checkpoint, two, **options)["last"]
         for checkpoint in identity.checkpoints(str(folder))
@@ -222,11 +228,11 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     with monkeypatch.context() as patch:
         first = calls(patch, corpus, stop_at=4)
         with pytest.raises(KeyboardInterrupt):
-            mexa_scores.measure_coverage(model, corpus)
+            mexa_scores.measure_coverage(model, corpus, alternatives=True)
     assert first == [("en", BOTH), ("de", BOTH), ("fr", BOTH), ("ja", BOTH)]
     with monkeypatch.context() as patch:
         second = calls(patch, corpus)
-        covered = mexa_scores.measure_coverage(model, corpus)
+        covered = mexa_scores.measure_coverage(model, corpus, alternatives=True)
     assert second == [("en", BOTH), ("ja", BOTH), ("sw", BOTH)]  # the first two were kept
     with monkeypatch.context() as patch:
         third = calls(patch, corpus)
@@ -274,7 +280,7 @@ def test_results_tell_apart_what_a_score_depends_on(
         (model, two, {"max_length": 50}),
         (model, changed[0], {}),
         (model, changed[1], {}),
-        (model, two, {"alternatives": False}),
+        (model, two, {"alternatives": True}),
         (other, two, {}),
     ):
         with pytest.raises(pytest.fail.Exception, match="again"):
@@ -294,7 +300,8 @@ def test_a_cluster_gets_a_few_languages_at_once(
     with settings.settings(scheduler="tcp://nowhere:1"):
         assert mexa_scores._portions("abcde") == ["abc", "de"]
     monkeypatch.setattr(mexa_scores, "_portions", lambda languages: [[x] for x in languages])
-    for pooling, covered in mexa_scores.measure_coverage(model, corpus).items():
+    options = {"alternatives": True}
+    for pooling, covered in mexa_scores.measure_coverage(model, corpus, **options).items():
         same(covered, measured[pooling])
 
 
@@ -303,21 +310,26 @@ def test_results_are_apart_by_their_scores() -> None:
         "hits": np.eye(2, 10, dtype=bool),
         "only_rival": np.zeros((2, 10)),
         "cut": np.array([0, 1]),
-        "measures": np.array([[0.5, np.nan], [0.1, 0.2]]),
+        "cosine": np.array([0.5, np.nan]),
     }
     for change, expected in (
         ({}, 0),
         ({"only_rival": np.ones((2, 10))}, 0),
         ({"hits": np.eye(2, 10, 3, dtype=bool)}, 0),
         ({"hits": np.zeros((2, 10), bool)}, 0.1),
-        ({"measures": np.array([[0.5, np.nan], [0.1, 0.25]])}, 0.05),
-        ({"measures": np.array([[0.5, np.nan], [0.1, -2]])}, 2.2),
-        ({"measures": np.zeros((2, 2))}, np.inf),  # NaN there
-        ({"cut": np.array([1, 1])}, np.inf),
+        ({"cosine": np.array([0.55, np.nan])}, 0.05),
+        ({"cosine": np.zeros(2)}, np.inf),  # NaN there
+        ({"cut": np.array([1, 1])}, 1),
     ):
         assert mexa_scores.coverage_difference(value, value | change) == pytest.approx(expected)
-    margins = (value | {"measures": np.full((2, 2), x)} for x in (-100.0, -101.0))
-    assert mexa_scores.coverage_difference(*margins) == pytest.approx(0.01)
+    assert np.isinf(mexa_scores.coverage_difference(value, value | {"RSA": np.zeros(2)}))
+
+
+def test_measures_that_are_kept_as_rows_of_one_array_are_read() -> None:
+    rows = np.arange(22.0).reshape(11, 2)
+    kept = mexa_scores.kept_alternatives({"hits": np.zeros((2, 10), bool), "measures": rows})
+    assert list(kept) == list(mexa_scores.ALTERNATIVES)
+    assert [of.tolist() for of in kept.values()] == rows[[0, 2, 3, 7, 9, 10]].tolist()
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -369,26 +381,26 @@ def test_other_text_that_is_too_little(model: Path, corpus: ParallelCorpus) -> N
         with pytest.raises(TextError, match="has no language to compare with en"):
             mexa_scores.measure_coverage(subject, corpus.select(["en"]))
     three = corpus.select(["en", "sw"]).take(3, 0)
-    covered = mexa_scores.measure_coverage(model, three, alternatives=False)["last"]
+    covered = mexa_scores.measure_coverage(model, three)["last"]
     assert covered.scores.hits.shape == (3, 1, 3)
-    with pytest.raises(ValueError, match="sw with en, layer 0: debiased CKA needs four"):
-        mexa_scores.measure_coverage(model, three)
     with pytest.raises(ValueError, match="two sentences or more are needed"):
-        mexa_scores.measure_coverage(model, three.take(1, 0), alternatives=False)
+        mexa_scores.measure_coverage(model, three.take(1, 0))
 
 
 # --- controls -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("space", mexa_scores.STATES)
 def test_a_bag_of_subwords_is_scored_like_a_model(
-    centred: bool, model: Path, corpus: ParallelCorpus
+    space: str, model: Path, corpus: ParallelCorpus
 ) -> None:
     counts = states.bag_of_subwords(loading.load(model), corpus, max_length=50)
     dense = {code: bag.toarray()[None] for code, bag in counts.items()}
-    expected = mexa.scores(alignment.centred(dense) if centred else dense, "fr")
+    expected = mexa.scores(alignment.centred(dense) if space == "centred" else dense, "fr")
     bag = BagOfSubwords(model, max_length=50)
-    covered = mexa_scores.measure_coverage(bag, corpus, "fr", centred=centred)[BAG]
+    covered = mexa_scores.measure_coverage(bag, corpus, "fr", states=[space], alternatives=True)[
+        BAG
+    ]
     same_scores(covered.scores, expected)
     assert (covered.model, covered.measures.empty) == (BAG, True)
 
@@ -445,9 +457,9 @@ def test_special_tokens_count_if_asked_for(model: Path, corpus: ParallelCorpus) 
     cosines = (one * other).sum(axis=2).mean(axis=1)
 
     def found(**options: bool) -> np.ndarray:
-        covered = mexa_scores.measure_coverage(model, two, poolings=["weighted_mean"], **options)
-        table = covered["weighted_mean"].measures
-        return table[table["measure"] == "parallel_cosine"]["value"].to_numpy()
+        options |= {"poolings": ["weighted_mean"], "alternatives": True}
+        table = mexa_scores.measure_coverage(model, two, **options)["weighted_mean"].measures
+        return table[table["measure"] == "cosine"]["value"].to_numpy()
 
     assert found(special_tokens=True) == pytest.approx(cosines, abs=1e-5)
     assert np.abs(found() - cosines).max() > 1e-3

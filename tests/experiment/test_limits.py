@@ -49,7 +49,8 @@ def test_every_measure_in_every_space_is_the_slow_one(text: ParallelCorpus, worl
             )
             for name, of in by_hand.items()
         }
-        measures = [*registered().values()]
+        # what is of lengths, too: tests/measures/test_alignment.py
+        measures = [x for x in registered().values() if x.name != "biased CKA"]
         found = abx.exact(
             abx_scores.SPACES[space](vectors), measures=measures, masks=masks, dtype=torch.float64
         ).scores

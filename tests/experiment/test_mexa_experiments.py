@@ -6,8 +6,7 @@ import pytest
 from scipy import stats
 
 import mexa_2_estimation
-from xlx.experiment.mexa_scores import Coverage
-from xlx.measures import alignment
+from xlx.experiment.mexa_scores import ALTERNATIVES, Coverage
 from xlx.measures.mexa import PivotScores
 
 LANGUAGES = ("de", "fr", "sw")
@@ -20,7 +19,7 @@ def coverage(seed: int) -> Coverage:
     rows = [
         (language, layer, measure, rng.random())
         for language in LANGUAGES
-        for measure in alignment.ALIGNMENT_MEASURES
+        for measure in ALTERNATIVES
         for layer in range(3)
     ]
     measures = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
@@ -32,8 +31,8 @@ def test_measures_are_averaged_over_middle_layers() -> None:
     own = coverage(0)
     table = mexa_2_estimation.middle_measures([own]).set_index(["measure", "language"])["value"]
     assert table["MEXA", "de"] == pytest.approx(own.scores.hits.mean(axis=2)[1:, 0].mean())
-    cka = own.measures.query("measure == 'cka' and language == 'sw' and layer > 0")["value"]
-    assert table["cka", "sw"] == pytest.approx(cka.mean())
+    cka = own.measures.query("measure == 'biased CKA' and language == 'sw' and layer > 0")["value"]
+    assert table["biased CKA", "sw"] == pytest.approx(cka.mean())
 
 
 def test_a_difference_of_correlations_is_paired() -> None:

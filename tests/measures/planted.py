@@ -5,6 +5,7 @@ nearer. What is less than `EVEN` apart is a tie.
 """
 
 import numpy as np
+from scipy import stats
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
@@ -77,6 +78,7 @@ def measured(near: Near, x: str, y: str) -> dict[str, float]:
         "silhouette": ((b - a) / np.maximum(a, b)).mean(),
         "CKA": alike(within, near[y][y]),
         "RSA": np.corrcoef(within[off], near[y][y][off])[0, 1],
+        "RSA by ranks": stats.spearmanr(*(near[z][z][off].round(9) for z in (x, y))).statistic,
     }
 
 

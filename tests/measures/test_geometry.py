@@ -6,7 +6,7 @@ import pytest
 from xlx import measures
 from xlx.measures import abx
 
-NAMES = ("MEXA", "cosine", "silhouette", "purity", "CKA", "RSA")
+NAMES = ("MEXA", "cosine", "silhouette", "purity", "CKA", "biased CKA", "RSA", "RSA by ranks")
 MEASURES = [measures.registered()[name] for name in NAMES]
 N = 24
 DOCUMENTS = np.arange(N) // 3

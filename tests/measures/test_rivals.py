@@ -77,18 +77,17 @@ def test_blocks_are_scored_as_texts_of_their_own() -> None:
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
     text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
     name, options = "mini-llama", {"pooling": "weighted_mean"}
-    for centred in (False, True):
-        space = {False: "raw", True: "centred"}[centred]
+    for space in mexa_scores.STATES:
         (scores,) = scoring.subject_scores([name], text, ["MEXA"], space=space, **options)
         table = scores.table().query("language_1 == 'de' or language_2 == 'de'")
         covered = mexa_scores.measure_coverage(
-            name, text, "de", poolings=["weighted_mean"], centred=centred
+            name, text, "de", poolings=["weighted_mean"], states=[space]
         )["weighted_mean"]
         others = table["language_1"].where(table["language_1"] != "de", table["language_2"])
         mu = table.assign(of=others).groupby(["of", "layer"])["score"].mean().unstack()
         codes = list(covered.scores.languages)
         np.testing.assert_allclose(mu.loc[codes], covered.scores.mu.T, atol=1e-7)
-        counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
+        counted = mexa_scores.measure_rivals(name, text, "de", states=space, **options)
         spared = [mexa.spared(of["either"], 12, 12).mean(axis=-1) for of in counted.values()]
         assert np.array_equal(spared, covered.scores.mu.T)
 

@@ -66,7 +66,7 @@ def kept() -> set[str]:
 
 def test_a_unit_notes_all_that_it_asks_for(job: Job, tmp_path: Path, capsys) -> None:
     text = parallel.load("flores200-100", ["de", "en"]).drop(range(6, 100))
-    call = partial(mexa_scores.measure_coverage, "mini-llama", text, alternatives=False)
+    call = partial(mexa_scores.measure_coverage, "mini-llama", text)
     unit = Unit("u", "made", 1, lambda: [learn(job), ask_all(job, SETS), call])
     runs.show([unit], tmp_path)
     assert runs.run_unit(unit, tmp_path)

@@ -27,6 +27,7 @@ from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
 
 sparse = deferred("scipy.sparse")
+torch = deferred("torch")
 
 #: The two ways to a sentence's vector that the paper compares (section 3.1), its own first.
 MEXA_POOLINGS = ("weighted_mean", "last")
@@ -302,8 +303,9 @@ def _reader(
 
 def _alternatives(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """`ALTERNATIVES` of a language and the pivot, ``(n_layers,)`` each."""
-    measures = [registered()[x] for x in {measure: 0 for measure, *_ in ALTERNATIVES.values()}]
-    scores = abx.exact(vectors, pairs=[tuple(vectors)], measures=measures).scores
+    measures = [registered()[x] for x in dict.fromkeys(x for x, *_ in ALTERNATIVES.values())]
+    pairs, exact = [tuple(vectors)], torch.float64  # ties of ranks are those of float64
+    scores = abx.exact(vectors, pairs=pairs, measures=measures, dtype=exact).scores
     return {name: scores[measure][:, 0, side] for name, (measure, side, _) in ALTERNATIVES.items()}
 
 

@@ -141,7 +141,7 @@ def less_mean(cells: torch.Tensor) -> torch.Tensor:
 def ranks(side: Side) -> Iterator[torch.Tensor]:
     """Ranks of cosines less their mean: RSA is Spearman's correlation (MEXA paper, A.3)."""
     for cosines in side.kernels:
-        steps = (cosines / side.tolerance.max()).round().double()
+        steps = (cosines / (64 * side.tolerance.max())).round().double()  # equal ones stay so
         steps.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
         ranked = stats.rankdata(steps.flatten(1).cpu().numpy(), axis=1).reshape(steps.shape)
         yield less_mean(torch.from_numpy(ranked).to(cosines.device))
