@@ -1,79 +1,13 @@
-"""How much there is to read in each notebook, and how long modules, functions and cells are.
+"""How much there is to read in each notebook.
 
 python -m tests.counts
 """
 
-import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from xlx.results.paths import NOTEBOOKS, ROOT
-
-PACKAGE = ROOT / "xlx"
-
-
-def modules() -> list[Path]:
-    """Every module of the package, faces of rooms included."""
-    return sorted(PACKAGE.rglob("*.py"))
-
-
-def named(path: Path) -> str:
-    """A module as it is called: ``measures.abx``; the face of a room by the room's name."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
-
-
-def functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Functions and methods of a module with their lines, docstring and decorators left out."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            head = node.body[0].lineno - node.lineno
-            size = node.end_lineno - body[0].lineno + 1 if body else 0
-            yield f"{path.stem}.{node.name}", head + size
-
-
-def public_names() -> dict[str, list[str]]:
-    """Functions, classes and constants without an underscore → the modules that define them.
-
-    Of the package alone, without those of figures, which are called as what they show, and without
-    command lines.
-    """
-    places: dict[str, list[str]] = {}
-    for path in modules():
-        if path.parent.name == "plots":
-            continue
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            for name in _defined(node):
-                if not name.startswith("_") and name != "main":
-                    places.setdefault(name, []).append(named(path))
-    return places
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    """What a statement of a module defines; a library that is imported late is not defined."""
-    if ast.unparse(node).partition(" = ")[2].startswith("deferred("):
-        return []
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def cells() -> Iterator[tuple[str, int]]:
-    """Code cells of the notebooks with their lines; parameters and imports left out."""
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        for i, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-            tags = cell["metadata"].get("tags", [])
-            if cell["cell_type"] == "code" and "parameters" not in tags:
-                lines = "".join(cell["source"]).splitlines()
-                kept = [line for line in lines if not re.match(r"(from|import) |$", line)]
-                yield f"{path.stem}[{i}]", len(kept)
-
-
-# --- what is read ---------------------------------------------------------------------------------
+from xlx.results.paths import NOTEBOOKS
 
 WORD = re.compile(r"\w[\w'’.,-]*")
 FOLDED = re.compile(r"<details.*?</details>", re.DOTALL)
