@@ -90,7 +90,7 @@ def gaps_of(crossing: pd.DataFrame, guess: float) -> pd.DataFrame:
 
 
 def extreme_sources(gaps: pd.Series) -> dict[str, object]:
-    """What `IgapTables.gap_extremes` counts of the printed Figure 6, of gaps by direction."""
+    """Of gaps by direction, as in the printed Figure 6: how often a source is best and worst."""
     known = gaps.dropna().groupby(level="target", sort=False)
     best, worst = (
         ", ".join(f"{code} {n}" for code, n in of.str[0].value_counts().items()) or "none"

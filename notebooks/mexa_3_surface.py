@@ -102,7 +102,7 @@ def above_spelling(p: MexaTables, bag_scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def spelling_points(p: MexaTables, bag_scores: pd.DataFrame) -> pd.DataFrame:
-    """Score and best bag of each language and model, for `plots.mexa.above_surface`."""
+    """Score and best bag of each language and model, for `mexa_figures.above_surface`."""
     best = bag_scores.max(axis=1)
     scores = p.per_label.loc[best.index].rename_axis(index="language", columns="model")
     points = scores.stack().rename("mu").reset_index()

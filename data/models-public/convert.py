@@ -36,7 +36,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def from_e5s1(file: Path, folder: Path) -> None:
-    """A file of the format `e5s1` as a `BertModel` without pooler, in float32.
+    """A file of the format `e5s1` as a ``BertModel`` without pooler, in float32.
 
     Named is mean pooling, where sentence-transformers look for it. Raises `e5s1.FormatError`.
     """

@@ -1,4 +1,4 @@
-"""The file format `E5S1`: a BERT with 4-bit weights and its unigram vocabulary, in one file.
+"""The file format ``E5S1``: a BERT with 4-bit weights and its unigram vocabulary, in one file.
 
 Little-endian, one part behind the other:
 

@@ -7,8 +7,8 @@ FOLDER holds the originals, unpacked (``de.tsv`` and so on, ``id<TAB>verse``), f
 
 * ``held_out.tar.xz``: ``<lang>.tsv``, ``id<TAB>verse``, the books of `HELD_OUT_BOOKS` in the
   languages of ``data/pretraining/bible_nt.tar.xz``;
-* ``checksums.tsv``: corpus (of `corpora.load`), language, verses, text_sha256 (of ``<lang>.tsv`` in
-  the archive), for both archives.
+* ``checksums.tsv``: corpus (of `parallel.load`), language, verses, text_sha256 (of ``<lang>.tsv``
+  in the archive), for both archives.
 
 White space is normalised as in the pretraining text. A verse whose letters and digits are those of
 a line that members are trained on, in the same language and from any source, is left out; those

@@ -103,7 +103,7 @@ class MexaTables(Paper):
         return counts, changes.loc[changes["fits all nine"], ["out", "into"]]
 
     def band_scores(self) -> pd.DataFrame:
-        """Table 6 in its five bands, the best covered languages first, for `plots.mexa`."""
+        """Table 6 in its five bands, the best covered languages first."""
         table = self.table_6.loc[self.ranked, self.models].rename_axis("language").stack()
         table = table.rename("score").reset_index()
         return table.assign(band=bands(table["score"]))

@@ -29,7 +29,7 @@ STEMS = list(NUMBERS)
 
 
 def execute(stem: str, build: Path) -> None:
-    """Stands for `run.execute`: in the folder ``TOY_FOLDER``, each computation leaves a file."""
+    """Stands for `runner.execute`: in the folder ``TOY_FOLDER``, each computation leaves a file."""
     root, numbers = Path(os.environ["TOY_FOLDER"]), NUMBERS[stem]
     abouts = [{"number": number} for number in numbers]
 

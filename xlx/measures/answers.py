@@ -1,8 +1,8 @@
 """F1 and exact match of answers: in all languages alike, and by the letter of two scripts.
 
-`f1` and `exact_match` are SQuAD's (Rajpurkar et al. 2016), with the words of `segmentation` and all
-of Unicode's punctuation. Numbers of the literature are of one published script or the other, which
-differ by twenty points where words are not parted by spaces:
+`f1` and `exact_match` are SQuAD's (Rajpurkar et al. 2016), with the words of `languages.words` and
+all of Unicode's punctuation. Numbers of the literature are of one published script or the other,
+which differ by twenty points where words are not parted by spaces:
 
 * `squad`, SQuAD v1.1: ASCII punctuation and English articles go, words stand between white space,
   in any language. The numbers of Rajaee and Monz are of it.

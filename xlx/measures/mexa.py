@@ -178,7 +178,7 @@ def beaten(cosines: torch.Tensor, slack: torch.Tensor | float) -> tuple[torch.Te
 def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.
 
-    C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as `rivals`.
+    C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as ``rivals``.
     """
     free = total - 1 - np.asarray(rivals, dtype=np.float64)
     possible = free >= n - 1

@@ -266,7 +266,7 @@ def content_of(label: str, folder: Path | None = None) -> str:
 
 
 def fingerprint(name: Name) -> str:
-    """SHA-256 of a model's files, as `Encoder.fingerprint`; arguments and errors as `load`."""
+    """SHA-256 of a model's files, as a loaded model has it; arguments and errors as `load`."""
     return identify(name).fingerprint
 
 

@@ -131,7 +131,7 @@ class Sparing:
 class Job:
     """One run: what is fine-tuned, on what, how, and what is predicted at every checkpoint.
 
-    ``model`` is a name for `models.load`; ``evaluations`` names the sets to predict (their labels
+    ``model`` is a name for `loading.load`; ``evaluations`` names the sets to predict (their labels
     or answers are not looked at, but for the one that decides in ``sparing``); ``seed`` is of the
     new head's weights, the order of examples, dropout and noise. With ``sparing``, what is not
     predicted at a checkpoint is -1, its logits NaN.
