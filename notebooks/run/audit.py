@@ -4,8 +4,8 @@
     python -m notebooks.run.audit                      # after: what was compared, what is wrong
 
 ``make test`` draws entries of every kind, by the hash of the ledger: another ledger, another
-sample. Where a notebook asks for one of them, it is computed again and compared
-(`xlx.results.work`, ``XLX_AUDIT``); the journals of the notebooks say by how much both differ.
+sample. Where a notebook asks for one of them, it is computed again (`xlx.results.work`,
+``XLX_AUDIT``), and compared at the end as by `make reproduce`.
 ``AUDIT_SEED`` draws another sample. Not drawn is what long runs alone ask for, and what is of a
 public model whose weights are not on this machine.
 """
@@ -13,6 +13,7 @@ public model whose weights are not on this machine.
 import argparse
 import hashlib
 import os
+import shutil
 import sys
 import warnings
 from collections import Counter
@@ -25,7 +26,7 @@ import pandas as pd
 from notebooks.run import gathering, journals
 from notebooks.run.gathering import is_run
 from xlx.results import paths, work
-from xlx.results.ledger import SHARDS, Ledger
+from xlx.results.ledger import SHARDS, Cache, Ledger
 from xlx.results.store import StoreWarning
 
 #: What a sample is worth, by the seconds that were recorded; and how many a second of a GPU counts
@@ -83,6 +84,7 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
         )
     drawn = draw(rows[~absent], ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
     path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(path.with_name(work.COMPUTED), ignore_errors=True)
     asked = zip(drawn["identity"], drawn["notebooks"], strict=True)
     lines = [" ".join([identity, *notebooks[:1]]) + "\n" for identity, notebooks in asked]
     path.write_text("".join(lines), encoding="utf-8")
@@ -107,25 +109,24 @@ def findings(
     stems = stems or sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StoreWarning)
-        overview = Ledger(root).overview()
+        overview = (stored := Ledger(root)).overview()
     wrong = [str(x.message) for x in caught if issubclass(x.category, StoreWarning)]
     journal_of = {stem: journals.journal(stem, folder) for stem in stems}
     untested = [stem for stem, journal in journal_of.items() if not journal.is_file()]
     wrong += [f"{stem} was not tested: no {journal_of[stem]}" for stem in untested]
-    lines = [
-        {"notebook": stem, **line}
+    asked = {
+        line["identity"]: (stem, line["kind"])
         for stem in stems
         if stem not in untested
         for line in journals.read_journal(journal_of[stem])
-    ]
-    names = ["notebook", "kind", "identity", "apart", "tolerance"]
-    again = pd.DataFrame([line for line in lines if "apart" in line], columns=names)
-    texts = overview.drop_duplicates("identity").set_index("identity")["ask"]
-    table, outside = gathering.tallied(again.assign(ask=again["identity"].map(texts)))
-    wrong += outside + _never_computed(folder / "sample", again, overview)
+    }
+    drawn = _drawn(folder / "sample")
+    expected, computed = overview[overview["identity"].isin(drawn)], Cache(folder / work.COMPUTED)
+    table, sentences = gathering.compare(expected, stored, computed)
+    wrong += sentences if drawn else [_NO_SAMPLE.format(folder / "sample")]
     wrong += _of_other_code(overview)
-    last = {x["identity"]: (x["notebook"], x["kind"]) for x in lines if "from" in x}
-    lacking = Counter(asker for identity, asker in last.items() if identity not in texts.index)
+    there = {*overview["identity"]}
+    lacking = Counter(asker for identity, asker in asked.items() if identity not in there)
     wrong += [
         f"{stem} asks for {n} results of the kind {kind!r} that the ledger lacks: "
         f"`make figures ONLY={stem}`, then `make results`"
@@ -133,7 +134,7 @@ def findings(
     ]
     # of some it is noted that nobody asks any more; they leave at the next fold
     due = overview["notebooks"].map(lambda askers: bool(askers) and not any(map(is_run, askers)))
-    orphans = overview[~overview["identity"].isin(list(last)) & due.astype(bool)]
+    orphans = overview[~overview["identity"].isin(list(asked)) & due.astype(bool)]
     wrong += [
         f"{len(rows)} results of the kind {kind!r} are asked for by no notebook, such as "
         f"{rows['ask'].iloc[0]}: `make results` notes it"
@@ -143,17 +144,12 @@ def findings(
     return table, wrong, sorted(set(overview["kind"]) - set(table["kind"]))
 
 
-def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
-    if not path.is_file():
-        said = f"there is no sample {path}: `python -m notebooks.run.audit sample {path}` draws one"
-        return [said]
-    drawn = {line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()}
-    rows = overview[overview["identity"].isin(drawn - set(again["identity"]))]
-    return [
-        f"a sampled result of the kind {row.kind!r} was not computed again: no notebook among "
-        f"{', '.join(row.notebooks) or 'none'} asks for {row.ask}"
-        for row in rows.itertuples()
-    ]
+_NO_SAMPLE = "there is no sample {0}: `python -m notebooks.run.audit sample {0}` draws one"
+
+
+def _drawn(path: Path) -> set[str]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ()
+    return {line.split()[0] for line in lines}
 
 
 def _of_other_code(overview: pd.DataFrame) -> list[str]:

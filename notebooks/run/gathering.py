@@ -131,30 +131,42 @@ def of_absent_models(overview: pd.DataFrame) -> pd.Series:
     return pd.Series(named, index=overview.index, dtype=bool)
 
 
-def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Entries that were computed again (kind, ask, apart, tolerance), one row per kind.
+def compare(
+    expected: pd.DataFrame, stored: Ledger, computed: Cache
+) -> tuple[pd.DataFrame, list[str]]:
+    """Entries of the ledger beside what was computed again, one row per kind.
 
-    How many, equal, within and outside of the tolerance, the largest difference; and a sentence on
-    the worst of each kind that is outside. NaN is no difference that could be allowed.
+    ``expected`` as `Ledger.overview` has them. How many were compared, are equal, within and
+    outside of the tolerance, the largest difference; and a sentence on the worst of each kind that
+    is outside (NaN is no difference that could be allowed), and on what was not computed.
     """
-    rows = again.assign(apart=again["apart"].astype(float).fillna(np.inf))
-    rows["equal"], rows["outside"] = rows["apart"] == 0, rows["apart"] > rows["tolerance"]
-    rows["within"] = ~rows["equal"] & ~rows["outside"]
-    counts = {name: (name, "sum") for name in ("equal", "within", "outside")}
-    table = rows.groupby("kind", as_index=False).agg(
-        compared=("apart", "size"),
-        **counts,
-        largest=("apart", "max"),
-        tolerance=("tolerance", "first"),
-    )
-    said = []
-    for kind, few in rows[rows["outside"]].groupby("kind"):
+    known, rows = kinds(), []
+    for row in expected.itertuples():
+        name = AskName(row.kind, row.identity)
+        kind = known.get(work.kind_name(row.kind, row.ask))
+        entry, again = stored.get(name), computed.get(name)
+        there = kind is not None and entry is not None and again is not None
+        apart = kind.difference(entry.value, again.value) if there else np.nan
+        rows.append((row.kind, row.ask, there, apart, kind.tolerance if kind else 0.0))
+    every = pd.DataFrame(rows, columns=["kind", "ask", "there", "apart", "tolerance"])
+    sentences = [
+        f"{kind}: {len(few)} were not computed again, such as {few['ask'].iloc[0]}: no notebook "
+        "asks for it (`make results` notes that), or its kind is gone"
+        for kind, few in every[~every["there"].astype(bool)].groupby("kind")
+    ]
+    table = every[every["there"].astype(bool)].assign(apart=lambda x: x["apart"].fillna(np.inf))
+    table["equal"], table["outside"] = table["apart"] == 0, table["apart"] > table["tolerance"]
+    table["within"] = ~table["equal"] & ~table["outside"]
+    for kind, few in table[table["outside"]].groupby("kind"):
         worst = few.loc[few["apart"].idxmax()]
-        said.append(
+        sentences.append(
             f"{kind}: {len(few)} differ by more than {worst['tolerance']:.3g} when they are "
             f"computed again, most of all (by {worst['apart']:.3g}) {worst['ask']}"
         )
-    return table, said
+    counts = {name: (name, "sum") for name in ("equal", "within", "outside")}
+    counts = {"compared": ("apart", "size"), **counts, "largest": ("apart", "max")}
+    by_kind = table.groupby("kind", as_index=False)
+    return by_kind.agg(**counts, tolerance=("tolerance", "first")), sentences
 
 
 def write_results(

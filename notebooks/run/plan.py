@@ -2,17 +2,16 @@
 
     python -m notebooks.run.plan [notebook ...] --profile paper [--rate 15]    # make plan
 
-Of each notebook that fine-tunes, the statements that declare its runs are executed, with what they
-need, under the profile's parameters. `finetune_all` and `grid` are replaced by functions that note
-what they are given. A run that several notebooks ask for is counted once, where it comes first; one
-that was computed before is counted, too.
+The statements of a notebook are executed under the profile's parameters, while `finetune_all` and
+`grid` note what they are given, and no other result is computed: statements that need one, or what
+such a statement would have bound, end there. A run that several notebooks ask for is counted once,
+where it comes first; one that was computed before is counted, too.
 
 Exact are runs, checkpoints, examples learnt, and the predictions asked at most (every checkpoint is
-in a run's windows). Hours are estimated: by the tokens of `SAMPLE` examples of each set, with the
-model's tokenizer or, where it is not here, by `CHARACTERS`; by two operations for each token and
-weight of the layers, and those of attention, where a step takes three times as many as asking
-(xTune six); and by ``--rate``, of the machine, in TFLOP/s. Embeddings, heads, the optimiser and
-padding are left out.
+in a run's windows). Hours are estimated: by the tokens of `SAMPLE` examples of each set
+(`CHARACTERS`); by two operations for each token and weight of the layers, and those of attention,
+where a step takes three times as many as asking (xTune six); and by ``--rate``, of the machine, in
+TFLOP/s. Embeddings, heads, the optimiser and padding are left out.
 
 X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here. So
 are the states that it probes (`probed_states`), by a probe.
@@ -24,16 +23,14 @@ shipped part, repeated. A model that is not here is as large as its makers say (
 import argparse
 import ast
 import contextlib
-import inspect
 import sys
 import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, partial, reduce
+from functools import cache, partial
 from pathlib import Path
-from textwrap import dedent
-from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -42,20 +39,15 @@ import torch
 from notebooks.run import profiles
 from xlx.experiment import grids
 from xlx.measures import probes
-from xlx.measures.sentence_tasks import PROBING_TASKS
-from xlx.results import paths
+from xlx.results import paths, work
 from xlx.results.executors import one_thread
-from xlx.subjects import finetuning, identity, loading, predicting
+from xlx.subjects import finetuning, identity, loading
 from xlx.subjects.jobs import Job
-from xlx.subjects.states import tokenise
 from xlx.text import labelled, parallel, questions
 from xlx.text.examples import Rows
 from xlx.text.files import TextError
 from xlx.text.questions import Questions
-from xlx.text.trees import load_trees
 
-#: Where functions lie that may declare runs.
-OWN = (paths.NOTEBOOKS, Path(grids.__file__).parents[1])
 #: Examples in a language as published, by source and split; what XNLI is learnt from is MultiNLI.
 SIZES = {
     "xnli train": 392_702,
@@ -80,64 +72,27 @@ TUNING = (
 )
 #: The one that trains encoders from nothing, and the one that probes models.
 MAPPING, PROBING = "xprobe-3-mapping", "xprobe-2-transformers"
-#: Examples of a set whose tokens are counted; TFLOP/s of a card of 2020 in TF32.
+#: Examples of a set whose tokens are estimated; TFLOP/s of a card of 2020 in TF32.
 SAMPLE, RATE = 512, 15
+#: Words of a premise of XNLI; subwords of a sentence of Parallel UD.
+WORDS, TOKENS = 20, 32
 
 
 # --- what is declared -----------------------------------------------------------------------------
 
 
-def called(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
-    """The functions that a piece of code calls, by what its names stand for."""
-    for call in (x for x in ast.walk(node) if isinstance(x, ast.Call)):
-        first, *rest = ast.unparse(call.func).split(".")
-        with contextlib.suppress(KeyError, AttributeError):
-            if isinstance(found := reduce(getattr, rest, scope[first]), FunctionType):
-                yield found
+class Unanswered(Exception):
+    """A statement needs a result, and none is computed."""
 
 
-@cache
-def declares(function: FunctionType) -> bool:
-    """Whether a function of the package or of the notebooks declares runs, itself or by others."""
-    waiting, seen = [function], {finetuning.finetune_all, grids.grid}
-    while waiting:
-        if (one := waiting.pop()) in (finetuning.finetune_all, grids.grid):
-            return True
-        file = Path(one.__code__.co_filename)
-        if one not in seen and any(file.is_relative_to(each) for each in OWN):
-            seen.add(one)
-            waiting += called(ast.parse(dedent(inspect.getsource(one))), one.__globals__)
-    return False
-
-
-def needed(body: Sequence[ast.stmt], wanted: set[str], scope: Mapping[str, Any]) -> list[ast.stmt]:
-    """The statements that declare runs, and those that bind the names that these need.
-
-    ``wanted``: names that are needed behind the body; those that are needed in it join them.
-    ``scope``: what the code imports.
-    """
-    kept: list[ast.stmt] = []
-    for statement in reversed(body):
-        parts = {x: own for x in ("body", "orelse") if (own := getattr(statement, x, None))}
-        inner = {part: needed(own, wanted, scope) for part, own in parts.items()}
-        nodes = list(ast.walk(statement))
-        runs = any(map(declares, called(statement, scope)))
-        if any(inner.values()) if inner else runs or _bound(nodes) & wanted:
-            for part, own in inner.items():
-                setattr(statement, part, own or [ast.Pass()])
-            wanted |= {x.id for x in ast.walk(statement) if isinstance(x, ast.Name)}
-            kept.insert(0, statement)
-    return kept
-
-
-def _bound(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that a statement binds or imports, or whose parts it changes."""
-    targets = [x.target for x in nodes if isinstance(x, ast.comprehension)]
-    inside = {id(x) for target in targets for x in ast.walk(target)}
-    stored = [x for x in nodes if isinstance(getattr(x, "ctx", None), ast.Store)]
-    owners = [getattr(x, "value", x) for x in stored if id(x) not in inside]
-    names = {x.id for x in owners if isinstance(x, ast.Name)}
-    return names | {x.asname or x.name for x in nodes if isinstance(x, ast.alias)}
+def attempted(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Statements, also those in loops, each of which may fail: ``failed(error)`` is called then."""
+    handlers = ast.parse("try: pass\nexcept Exception as error: failed(error)").body[0].handlers
+    for statement in body:
+        for part in ("body", "orelse"):
+            if inner := getattr(statement, part, None):
+                setattr(statement, part, attempted(inner))
+    return [ast.Try([statement], handlers, [], []) for statement in body]
 
 
 @contextlib.contextmanager
@@ -170,8 +125,7 @@ class Declared:
     runs: list[dict[str, Any]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     _known: set[tuple] = field(default_factory=set)
-    _counted: dict[tuple, tuple[Rows, np.ndarray]] = field(default_factory=dict)
-    _away: Callable[[str], str | None] = field(default_factory=lambda: cache(model_missing))
+    _tokens: dict[tuple, tuple[Rows, np.ndarray]] = field(default_factory=dict)
 
     def read(self, notebook: str, values: Mapping[str, Any]) -> None:
         """Note the runs of a notebook with these parameters; relative paths are from here."""
@@ -179,13 +133,11 @@ class Declared:
         cells = profiles.read_notebook(profiles.notebook_path(notebook)).cells
         code = [cell for cell in cells if cell.cell_type == "code"]
         at = next(i for i, x in enumerate(code) if "parameters" in x.metadata.get("tags", []))
-        scope: dict[str, Any] = {}
+        scope: dict[str, Any] = {"failed": self._failed, "display": lambda *_: None}
         exec(code[at].source, scope)
         scope |= values
-        body = ast.parse("\n".join(cell.source for cell in code[at + 1 :])).body
-        known: dict[str, Any] = {}
-        exec(ast.unparse([x for x in body if isinstance(x, ast.Import | ast.ImportFrom)]), known)
-        own = ast.fix_missing_locations(ast.Module(needed(body, set(), known), []))
+        tree = ast.parse("\n".join(cell.source for cell in code[at + 1 :]))
+        tree.body = attempted(tree.body)
         changes = {
             finetuning.finetune_all: self._finetune_all,
             grids.grid: self._grid,
@@ -193,9 +145,18 @@ class Declared:
             questions.load_questions: partial(self._loaded, questions.load_questions),
             parallel.load: partial(self._loaded, parallel.load),
             parallel._archive: partial(_fetched, parallel._archive),
+            work.results: _unanswered,
+            loading.load: _unanswered,
         }
-        with instead(changes):
-            exec(compile(own, notebook, "exec"), scope)
+        with instead(changes), contextlib.redirect_stdout(None):
+            exec(compile(ast.fix_missing_locations(tree), notebook, "exec"), scope)
+
+    def _failed(self, error: Exception) -> None:
+        """Note data that a statement lacks; else it needs what no run has given."""
+        if isinstance(error, identity.ModelNotFoundError):
+            return  # which is said of each that is fine-tuned
+        if isinstance(error, FileNotFoundError | TextError):
+            self.lacks(error)
 
     def _finetune_all(self, jobs: Sequence[Job], *, weights: bool = False) -> list:
         """Note the jobs; there are no runs."""
@@ -224,16 +185,16 @@ class Declared:
         try:
             return load(*about, **options)
         except (FileNotFoundError, TextError) as error:
-            found = stand_in(load, about, options)
-            if found is None:
+            rows = stand_in(load, about, options)
+            if rows is None:
                 raise
             self.lacks(error)
-            return found
+            return rows
 
     def _add(self, job: Job, weights: bool) -> None:
         """Note a run, a model that is not here, and whether the last weights are kept."""
-        if said := self._away(job.model):
-            self.lacks(said)
+        if reason := model_missing(job.model):
+            self.lacks(reason)
         if weights:
             self._known.add(("weights", *_learnt(job)))
         sparing, recipe, (n, _) = job.sparing, job.recipe, self._inputs(job, job.train)
@@ -268,14 +229,13 @@ class Declared:
 
     def _inputs(self, job: Job, rows: Rows) -> tuple[int, float]:
         """How many inputs examples make (of questions windows), and tokens of one in the mean."""
-        base, limit, stride = _base(job.model), job.recipe.max_length, job.recipe.stride
-        key, n = (base, limit, stride, id(rows)), min(SAMPLE, len(rows))
-        if key not in self._counted:  # which keeps the rows, and so their ids
+        limit, stride = job.recipe.max_length or 512, job.recipe.stride
+        key, n = (limit, stride, id(rows)), min(SAMPLE, len(rows))
+        if key not in self._tokens:  # which keeps the rows, and so their ids
             few = rows.at(np.linspace(0, len(rows) - 1, n).astype(int))
-            count = guessed_tokens if self._away(base) else partial(counted_tokens, base)
-            self._counted[key] = rows, count(few, limit, stride)
-        found = self._counted[key][1]
-        return round(len(rows) * len(found) / n), float(found.mean())
+            self._tokens[key] = rows, estimated_tokens(few, limit, stride)
+        tokens = self._tokens[key][1]
+        return round(len(rows) * len(tokens) / n), float(tokens.mean())
 
     def _new(self, *key: Any) -> bool:
         """Whether this was not noted before; notes it."""
@@ -283,9 +243,9 @@ class Declared:
         self._known.add(key)
         return new
 
-    def lacks(self, said: object) -> None:
+    def lacks(self, reason: object) -> None:
         """Note what is missing, once."""
-        sentence = profiles.first_line(said).replace("../", "")
+        sentence = profiles.first_line(reason).replace("../", "")
         if sentence not in self.missing:
             self.missing.append(sentence)
 
@@ -307,6 +267,10 @@ def _fetched(read: Callable, name: str) -> Path:
     if any((paths.CACHE / "downloads").glob("flores200*")):
         return read(name)
     raise parallel.DownloadError(f"{name} is not in cache/downloads: its first use fetches it")
+
+
+def _unanswered(*_: Any, **__: Any) -> NoReturn:
+    raise Unanswered
 
 
 def stand_in(load: Callable, about: tuple, options: Mapping[str, Any]) -> Any:
@@ -338,25 +302,14 @@ def stand_in(load: Callable, about: tuple, options: Mapping[str, Any]) -> Any:
     return replace(few.at(i % len(few) for i in range(n)), ids=tuple(map(str, range(n))))
 
 
-def counted_tokens(model: str, rows: Rows, limit: int | None, stride: int) -> np.ndarray:
-    """Tokens of each input, by the tokenizer of a model; of questions, of each window."""
-    words = loading.tokenizer(model)
-    if isinstance(rows, Questions):
-        laid = predicting.windows(words, rows.questions, rows.contexts, limit, stride)
-        return np.array([len(x.row["input_ids"]) for x in laid])
-    sides = [side for side in (rows.first, rows.second) if side is not None]
-    return np.array([len(x) for x in tokenise(words, *sides, limit=limit)[0]["input_ids"]])
-
-
-def guessed_tokens(rows: Rows, limit: int | None, stride: int) -> np.ndarray:
+def estimated_tokens(rows: Rows, limit: int, stride: int) -> np.ndarray:
     """Tokens of each input by `CHARACTERS`, four of them special; of questions, of each window."""
     reads = isinstance(rows, Questions)
     sides = (rows.contexts, rows.questions) if reads else (rows.first, rows.second or ())
-    tokens = np.zeros(len(rows), dtype=int)
+    tokens = np.full(len(rows), 4)
     for side, code in zip(sides, rows.languages, strict=True):
-        found = [len(text) / CHARACTERS.get(code, CHARACTERS["others"]) for text in side]
-        tokens[: len(found)] += np.ceil(found).astype(int)
-    limit, tokens = limit or 512, tokens + 4
+        part = [len(text) / CHARACTERS.get(code, CHARACTERS["others"]) for text in side]
+        tokens[: len(part)] += np.ceil(part).astype(int)
     if not reads:
         return np.minimum(tokens, limit)
     more = np.ceil(np.maximum(tokens - limit, 0) / (limit - stride)).astype(int)
@@ -393,40 +346,37 @@ PRINTED_SIZES = {
 }
 
 
-#: GB that is fetched of them, as the hub lists it; a twin is made of the same files.
-DOWNLOADS = {"google-bert/bert-base-multilingual-cased": 0.71, "FacebookAI/xlm-roberta-base": 1.12}
-
-
-def _base(model: str) -> str:
-    """The name of a model, or that of which it is the untrained twin."""
+def _base(model: identity.Name) -> str:
+    """The name of a model, or that of which it is the untrained twin; a checkpoint's folder."""
     twin = identity.twin_parts(model)
-    return twin[0] if twin else model
+    return twin[0] if twin else str(getattr(model, "path", None) or model)
 
 
-def model_missing(model: str) -> str | None:
+@cache
+def model_missing(model: identity.Name) -> str | None:
     """A sentence if a model, or what it is the twin of, is not here; nothing is fetched."""
     from huggingface_hub import constants, try_to_load_from_cache
 
+    base = _base(model)
     try:
-        if not (folder := identity.local_folder(_base(model))):
+        if not (folder := identity.local_folder(base)):
             place = {"cache_dir": constants.HF_HUB_CACHE}
-            config = try_to_load_from_cache(_base(model), "config.json", **place)
+            config = try_to_load_from_cache(base, "config.json", **place)
             folder = Path(config).parent if isinstance(config, str) else None
         if folder:
-            identity.model_files(model, folder)
+            identity.model_files(base, folder)
             return None
     except (identity.ModelNotFoundError, ValueError) as error:
         return str(error)
-    said = "is not in the hub's cache: its first use fetches it, or now"
-    return f"{_base(model)} {said} `hf download {_base(model)}`"
+    return (
+        f"{base} is not in the hub's cache: its first use fetches it, or now `hf download {base}`"
+    )
 
 
-def size_of(model: str) -> Size:
-    """By the config here, else by `PRINTED_SIZES`; ModelNotFoundError where neither has it."""
-    if said := model_missing(model):
-        if (base := _base(model)) not in PRINTED_SIZES:
-            raise identity.ModelNotFoundError(said)
-        return PRINTED_SIZES[base]
+def size_of(model: identity.Name) -> Size:
+    """By the config here, else by `PRINTED_SIZES`; of a model of neither nothing is counted."""
+    if model_missing(model):
+        return PRINTED_SIZES.get(_base(model), Size(0, 0, 0))
     config = loading.configuration(_base(model)).get_text_config()
     inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
     return Size(config.num_hidden_layers, config.hidden_size, inner)
@@ -440,54 +390,47 @@ def table(runs: Sequence[Mapping[str, Any]], rate: float = RATE) -> pd.DataFrame
 
     ``runs``, ``checkpoints``; millions of examples ``learnt``, and ``asked`` at most; ``hours``.
     """
-    found = pd.DataFrame(runs)
-    found["model"] = found["model"].map(identity.title)
-    found.insert(2, "runs", (found["steps"] > 0).astype(int))
-    found[["learnt", "asked"]] /= 1e6
-    found["hours"] = [
-        sum(size_of(run["model"]).operations(*of) for of in run["read"]) / (3.6e15 * rate)
+    rows = pd.DataFrame(runs)
+    rows["model"] = rows["model"].map(identity.title)
+    rows.insert(2, "runs", (rows["steps"] > 0).astype(int))
+    rows[["learnt", "asked"]] /= 1e6
+    rows["hours"] = [
+        sum(size_of(run["model"]).operations(*read) for read in run["read"]) / (3.6e15 * rate)
         for run in runs
     ]
-    found = found.groupby(["notebook", "model"], sort=False).sum().drop(columns=["steps", "read"])
-    found.loc[("all", ""), :] = found.sum()
-    return found.astype({"runs": int, "checkpoints": int})
+    rows = rows.groupby(["notebook", "model"], sort=False).sum().drop(columns=["steps", "read"])
+    rows.loc[("all", ""), :] = rows.sum()
+    return rows.astype({"runs": int, "checkpoints": int})
 
 
 def mapped_encoders(values: Mapping[str, Any]) -> pd.DataFrame:
     """One row per encoder of `MAPPING`, and their sum.
 
-    ``trained`` (English, by each text, by noise), millions of ``lines`` in all epochs, ``hours`` if
-    training ends as early as it can (three epochs), and ``most hours``, by a step here; GB of
-    ``weights`` on disk, and of ``vectors`` of a text in memory; ``probes`` with control tasks.
+    ``trained`` (English, by each text, by noise), millions of ``lines`` in all epochs, ``hours`` at
+    most, by a step here, and GB of ``weights`` on disk.
     """
     from xprobe import encoders
     from xprobe_3_mapping import MappingStudy
 
-    own = _values(MAPPING) | values
-    study = MappingStudy(**{x.name: own[x.name] for x in fields(MappingStudy) if x.name in own})
-    n, few = own["batch_size"], labelled.load_labelled("NLI", "en", "train", source="xnli-dev")
-    pairs = SIZES.get(f"{own['nli_train']} train") or len(study.learnt)
-    maps = len(study.settings) + len(own["noise"])
-    probed = 2 * (1 + len(study.settings)) + len(study.codes) + 2  # without control: two corpora
-    shape = n, round(np.mean([len(x.split()) for x in few.first])), study.size.words
+    given = _values(MAPPING) | values
+    names = {x.name for x in fields(MappingStudy)}
+    study = MappingStudy(**{name: x for name, x in given.items() if name in names})
+    pairs = SIZES.get(f"{given['nli_train']} train") or len(study.learnt)
+    maps = len(study.settings) + len(given["noise"])
+    lines = given["epochs"] * 2 * pairs + given["map_epochs"] * given["n_parallel"] * maps
+    shape = given["batch_size"], WORDS, study.size.words
     rows = {}
     for name in study.encoders:
         net = encoders.encoder(name, study.size, 0).to(loading.device_of(None))
         seconds = min(timeit.repeat(partial(_stepped, net, shape), number=1, repeat=3))
-        epochs = np.array([own["epochs"], own["map_epochs"]])
-        lines = epochs * [2 * pairs, own["n_parallel"] * maps]
-        hours = lines / n * seconds / 3600
         rows[name] = {
             "trained": 1 + maps,
-            "lines": lines.sum() / 1e6,
-            "hours": (hours * np.minimum(1, 3 / epochs)).sum(),
-            "most hours": hours.sum(),
+            "lines": lines / 1e6,
+            "hours": lines / shape[0] * seconds / 3600,
             "weights": 4e-9 * (1 + maps) * sum(x.numel() for x in net.parameters()),
-            "vectors": 4e-9 * own["n_parallel"] * net.width,
-            "probes": len(PROBING_TASKS) * probed,
         }
-    found = pd.DataFrame(rows)
-    return found.assign(all=found.sum(axis=1)).T
+    columns = pd.DataFrame(rows)
+    return columns.assign(all=columns.sum(axis=1)).T
 
 
 @one_thread()
@@ -503,30 +446,28 @@ def probed_states(values: Mapping[str, Any], rate: float = RATE) -> pd.DataFrame
     """One row per model of `PROBING` and per untrained twin, and what all take.
 
     ``sentences`` read at most, in millions, as tasks and folds may have others; ``states`` of all
-    languages in GB of memory, one model at a time; ``disk``: GB of what is fetched, as published;
-    ``hours`` of reading, by the rate; ``probe hours``: of all probes with their control tasks and
-    online codes, by the pace of one here, whose epochs are others.
+    languages in GB of memory, one model at a time; ``hours`` of reading, by the rate; ``probe
+    hours``: of all probes with their control tasks and online codes, by the pace of one here, whose
+    epochs are others.
     """
-    own = _values(PROBING) | values
-    models = [name for name in (own["public"], *own["models"]) if name]
-    twins = [own["public"] or own["models"][0], *([own["models"][0]] if own["public"] else [])]
-    texts = [" ".join(tree.tokens) for tree in load_trees("en", "pud")]
-    tokens = 2 + sum(map(len, texts)) / CHARACTERS["others"] / len(texts)
-    cells = len(own["languages"]) * len(own["tasks"]) * own["folds"]
-    sentences = cells * own["most"] + len(own["languages"]) * len(texts)
+    given = _values(PROBING) | values
+    models = [name for name in (given["public"], *given["models"]) if name]
+    untrained = [models[0], *given["models"][:1]] if given["public"] else models[:1]
+    cells = len(given["languages"]) * len(given["tasks"]) * given["folds"]
+    sentences = cells * given["most"] + len(given["languages"]) * 1000  # of Parallel UD
     rows = {}
-    for name in (*models, *(f"{x}, untrained" for x in twins)):
-        size = size_of(base := name.removesuffix(", untrained"))
-        layers, pace = size.layers + 1, _probe_seconds(size.width, own)
+    for name in (*models, *(f"{x}, untrained" for x in untrained)):
+        size = size_of(name.removesuffix(", untrained"))
+        layers, pace = size.layers + 1, _probe_seconds(size.width, given)
         rows[identity.title(name)] = {
             "sentences": sentences / 1e6,
             "states": 4e-9 * sentences * layers * size.width,
-            "disk": DOWNLOADS.get(base, 0) if name == base else 0,
-            "hours": size.operations(sentences * tokens, tokens) / (3.6e15 * rate),
-            "probe hours": pace * cells * own["most"] * layers / 3600,
+            "hours": size.operations(sentences * TOKENS, TOKENS) / (3.6e15 * rate),
+            "probe hours": pace * cells * given["most"] * layers / 3600,
         }
-    found = pd.DataFrame(rows)
-    return found.assign(all=found.sum(axis=1).where(found.index != "states", found.max(axis=1))).T
+    columns = pd.DataFrame(rows)
+    total = columns.sum(axis=1).where(columns.index != "states", columns.max(axis=1))
+    return columns.assign(all=total).T
 
 
 def _values(notebook: str) -> dict[str, Any]:
@@ -557,34 +498,32 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
     parser.add_argument("--rate", type=float, default=RATE, help=f"TFLOP/s, {RATE} unless given")
     options = parser.parse_args(argv)
-    sys.path.insert(0, str(paths.NOTEBOOKS))
-    found = Declared()
+    declared, tables = Declared(), []
     try:
         chosen = profiles.read_profile(options.profile)["notebooks"] or TUNING
         for stem in options.notebooks or [x for x in (*TUNING, PROBING, MAPPING) if x in chosen]:
             values = profiles.values_for(stem, options.profile)
             with contextlib.chdir(paths.NOTEBOOKS):
                 if stem == MAPPING:
-                    print(mapped_encoders(values).to_string(float_format="{:,.2f}".format))
-                    print("lines: millions; weights, vectors: GB; hours: by a step of each here")
+                    tables.append(mapped_encoders(values))
                 elif stem == PROBING:
-                    states = probed_states(values, options.rate)
-                    print(states.to_string(float_format="{:,.2f}".format))
-                    print("sentences: millions; states, disk: GB; probe hours: by a probe here")
-                    for said in filter(None, map(model_missing, values.get("models", ()))):
-                        found.lacks(said)
+                    tables.append(probed_states(values, options.rate))
+                    for reason in filter(None, map(model_missing, values.get("models", ()))):
+                        declared.lacks(reason)
                 else:
-                    found.read(stem, values)
-        if found.runs:
-            print(table(found.runs, options.rate).to_string(float_format="{:,.2f}".format))
-            print("learnt, asked at most: millions of examples", end="; ")
+                    declared.read(stem, values)
+        if declared.runs:
+            tables.append(table(declared.runs, options.rate))
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"hours: at {options.rate:g} TFLOP/s")
-    for sentence in found.missing:
+    for each in tables:
+        print(each.to_string(float_format="{:,.2f}".format))
+    print(f"hours: at {options.rate:g} TFLOP/s, of small encoders and probes by a step here; GB of")
+    print("weights and states; millions of lines, sentences, and examples learnt and asked at most")
+    for sentence in declared.missing:
         print(f"missing: {sentence}")
-    return int(bool(found.missing))
+    return int(bool(declared.missing))
 
 
 if __name__ == "__main__":

@@ -124,28 +124,6 @@ def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) 
     return failures
 
 
-def compare(plan: Plan, of: Ledger, cache: Cache) -> tuple[pd.DataFrame, list[str]]:
-    """Every expected entry beside the new one: `gathering.tallied`, and what was not computed."""
-    known, rows, absent = gathering.kinds(), [], {}
-    for row in plan.expected.itertuples():
-        name = gathering.AskName(row.kind, row.identity)
-        entry, again = of.get(name), cache.get(name)
-        kind = known.get(work.kind_name(row.kind, row.ask))
-        if kind is None or entry is None or again is None:
-            absent.setdefault(row.kind, []).append(row.ask)
-        else:
-            apart = kind.difference(entry.value, again.value)
-            rows.append((row.kind, row.ask, apart, kind.tolerance))
-    columns = ["kind", "ask", "apart", "tolerance"]
-    table, said = gathering.tallied(pd.DataFrame(rows, columns=columns))
-    said += [
-        f"{kind}: {len(asks)} were not asked for, such as {asks[0]}; `make results` notes "
-        "what nobody asks for"
-        for kind, asks in absent.items()
-    ]
-    return table, said
-
-
 def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.execute) -> int:
     """Compute from nothing and compare; 0 where all is within its tolerance, else 1.
 
@@ -171,7 +149,7 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
                 again = "not compared: call again when that is put right, and it goes on"
                 print(*failures, again, sep="\n", file=sys.stderr)
                 return 1
-            table, said = compare(chosen, of, Cache(home / "reproduction"))
+            table, said = gathering.compare(chosen.expected, of, Cache(home / "reproduction"))
             print(table.to_string(index=False, float_format="{:.3g}".format), *said, sep="\n")
             shutil.rmtree(cache / "reproduced", ignore_errors=True)
             if (home / "reproduction").is_dir():

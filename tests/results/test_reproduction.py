@@ -343,7 +343,7 @@ def test_units_are_reproduced_and_absent_models_are_not(
         (1e-7, "within", None),
         (0.5, "outside", r"1 differ by more than 1e-06 .* most of all \(by 0.5\) {\"number\": 4}"),
         (np.nan, "outside", r"\(by inf\) {\"number\": 4}"),
-        (None, None, r"1 were not asked for, such as {\"number\": 4}"),
+        (None, None, r"1 were not computed again, such as {\"number\": 4}"),
     ],
 )
 def test_differences_are_counted_and_the_worst_is_named(
@@ -359,7 +359,7 @@ def test_differences_are_counted_and_the_worst_is_named(
             kind = work.KINDS[entry.kind]
             cache.put(kind.ask({"number": number}), value, MADE)
     of = Ledger(house.results)
-    table, said = reproduction.compare(reproduction.plan(of), of, cache)
+    table, said = gathering.compare(of.overview(), of, cache)
     row = table.set_index("kind").loc["toy-counted"]
     assert (row["equal"], row.get(column, 1)) == (5, 1)
     assert len(said) == (says is not None)

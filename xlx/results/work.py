@@ -14,7 +14,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,16 @@ from typing import Any
 import numpy as np
 
 from xlx.results import executors, progress, provenance
-from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_arrow
+from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value
 from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
 
 #: By name, every kind of result there is; of a kind that functions share: by its name and theirs.
 KINDS: dict[str, "Kind"] = {}
+
+
+#: Folder of what the audit has computed again, beside its sample.
+COMPUTED = "computed"
 
 
 class MissingResultError(LookupError):
@@ -135,7 +139,7 @@ def results(
         first.setdefault(ask, position)
     sampled = _sample(os.environ.get("XLX_AUDIT", ""), os.environ.get("XLX_NOTEBOOK", ""))
     values: dict[Ask, Any] = {}
-    again: dict[int, Entry] = {}
+    again: list[int] = []
     for ask, position in first.items():
         fixed = position in uncomputable
         entry, origin = _look_up(ask, fixed)
@@ -144,7 +148,7 @@ def results(
         values[ask] = hold(position, entry.value)
         _journal.add(ask, origin, entry)
         if origin == "ledger" and ask.identity in sampled and not fixed:
-            again[position] = entry
+            again.append(position)
     missing = [
         position
         for ask, position in first.items()
@@ -164,12 +168,10 @@ def results(
         if absent := [asks[i].text for i in missing if asks[i] not in values]:
             raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:
-        for position, value, _ in _computed(kind, calls(list(again)), alone):
-            if (entry := again.get(position)) is not None:
-                # As it would be stored: half precision and the like are part of the value.
-                computed = from_arrow(to_arrow([replace(entry, value=value)]), 0).value
-                apart = kind.difference(entry.value, computed)
-                _journal.write(entry, apart=apart, tolerance=kind.tolerance)
+        beside = Cache(Path(os.environ["XLX_AUDIT"]).with_name(COMPUTED))
+        for position, value, made in _computed(kind, calls(again), alone):
+            if position in again:
+                beside.put(asks[position], value, made)
     return [values.get(ask) for ask in asks]
 
 
@@ -241,16 +243,14 @@ class _Journal:
         self.origins[asked] = origin
         if origin == "ledger":
             self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
-        self.write(ask, **{"from": origin, "seconds": float(made.get("seconds") or 0)})
-
-    def write(self, about: Ask | Entry, **more: object) -> None:
         if folder := os.environ.get("XLX_JOURNAL"):
             name = os.environ.get("XLX_NOTEBOOK") or f"process-{os.getpid()}"
             path = Path(folder) / f"{name}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8") as file:
-                line = {"kind": about.kind, "identity": about.identity, **more}
-                file.write(json.dumps(line) + "\n")
+                seconds = float(made.get("seconds") or 0)
+                line = {"kind": ask.kind, "identity": ask.identity, "from": origin}
+                file.write(json.dumps({**line, "seconds": seconds}) + "\n")
 
 
 _journal = _Journal()
