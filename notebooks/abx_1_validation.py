@@ -27,8 +27,8 @@ from xlx.experiment.scoring import (
 )
 from xlx.measures import abx, statistics
 from xlx.plots import style
-from xlx.plots.panels import across, order
-from xlx.plots.primitives import curves, scatter
+from xlx.plots.panels import across
+from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
@@ -316,18 +316,14 @@ def shuffle_curves(table: pd.DataFrame) -> Figure:
 
 
 def _over_layers(table: pd.DataFrame, series: str, drawn: Mapping[str, tuple]) -> Figure:
-    on = curves(
-        table,
-        x="layer",
-        value="score",
-        series=series,
-        panel="model",
-        looks={name: own for name, (_, own) in drawn.items()},
+    style = Curves(
+        looks={name: shown for name, (_, shown) in drawn.items()},
         labels={name: label for name, (label, _) in drawn.items()},
-        columns=3,
+        wrap=3,
         width=2.8,
         height=1.9,
     )
+    on = curves(table, "layer", "score", hue=series, col="model", style=style)
     return on.done(LAYER, "MD", handles=with_lines(on))
 
 
@@ -353,17 +349,8 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    on = scatter(
-        table,
-        x="MD",
-        y="retrieval",
-        series="model",
-        panel="pairing",
-        looks=style.looks(order(table, "model")),
-        size=8,
-        alpha=0.4,
-        width=2.8,
-    )
+    style = Points(size=8, alpha=0.4, width=2.8)
+    on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
     across(on, x=0.5, y=1 / n_sentences)
     chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")
     x = "MD of one pair of languages: share of triplets (one point per pair)"

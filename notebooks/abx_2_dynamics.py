@@ -22,8 +22,8 @@ from xlx.experiment.averages import Average, average
 from xlx.experiment.scoring import Subject, kept
 from xlx.measures import statistics
 from xlx.measures.alignment import unit_vectors
-from xlx.plots.panels import Panels, across, number, panels, rows_of
-from xlx.plots.primitives import curves, heatmap
+from xlx.plots.panels import Layout, across, number, panels, rows_of
+from xlx.plots.primitives import Cells, Curves, curves, heatmap
 from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
@@ -40,7 +40,6 @@ EARLY = 1 / 30
 KINDS = {"form": ("LD", OWN), "meaning": ("MD", MATCHED, "retrieval")}
 #: Above zero where LD "gradually recovers".
 LATER = "LD later, to the last"
-AXES = {"x": "layer", "value": "score", "series": "task"}
 BAG_LINE = "bag of subwords: LD, matched MD"
 LINES = {
     "untrained twin: thin": {"color": "0.3", "linewidth": 0.8},
@@ -192,7 +191,7 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
     it lacks has no line.
     """
     tasks = shown(table)
-    on = scored(table, "checkpoint", tasks, even=True, width=3.9, height=2.5)
+    on = scored(table, "checkpoint", tasks, Curves(even=True, width=3.9, height=2.5))
     return on.done(STEP, "ABX score", handles=with_lines(on, references, tasks))
 
 
@@ -206,25 +205,17 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     table, twins = (of.assign(kind=of["task"].map(kind)) for of in (table, twins))
     looks = {task: MEASURES.get(task, look(BLACK, "v", ":")) for task in kind}
     table = pd.concat([rows_of(table, kind=of) for of in KINDS])
-    on = curves(
-        table,
-        looks=looks,
-        labels=NAMES,
-        panel=("kind", "model"),
-        width=2.75,
-        height=1.9,
-        sharex="col",
-        every=3,
-        **AXES,
-    )
-    thin = {task: look | {"marker": ""} for task, look in looks.items()}
-    curves(twins, looks=thin, labels=dict.fromkeys(kind, "_"), on=on, low="", linewidth=0.8, **AXES)
+    style = Curves(looks=looks, labels=NAMES, width=2.75, height=1.9, sharex="col", every=3)
+    on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=style)
+    thin = {task: look | {"marker": "", "linewidth": 0.8} for task, look in looks.items()}
+    style = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False)
+    curves(twins, "layer", "score", hue="task", style=style, on=on)
     for (of, model), axes in on.axes.items():
         for task in {"LD", MATCHED}.intersection(KINDS[of]):
             (level,) = rows_of(bags, model=model, task=task)["score"]
             axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
     across(on, y=CHANCE)
-    told = [handle(label, line | {"marker": ""}, line=True) for label, line in LINES.items()]
+    told = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")
     return on.done(LAYER, "score", handles=[*told, chance_line("chance of LD and MD")])
 
@@ -239,11 +230,12 @@ def layers_beside_training(
     ``references`` have a line in the panels of their models.
     """
     tasks = shown(layers)
-    on = panels(pd.concat([layers, course]), "model", width=3.9, height=2.5, sharey=True)
+    layout = Layout(width=3.9, height=2.5, sharex=False)
+    on = panels(pd.concat([layers, course]), col="model", layout=layout)
     for table, x, label in ((layers, "layer", LAYER), (course, "checkpoint", STEP)):
         name = table["model"].iloc[0]
-        single = Panels(on.figure, "model", {name: on.axes[name]}, on.across)
-        scored(table, x, tasks, on=single, even=table is course)
+        single = replace(on, axes={name: on.axes[name]})
+        scored(table, x, tasks, Curves(even=table is course), on=single)
         on.axes[name].set_xlabel(label, fontsize=9)
     return on.done("", "ABX score", handles=with_lines(on, references, tasks))
 
@@ -255,19 +247,15 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     table = table[table["task"].isin(tasks)]
     table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
     n_cells = len(tasks) * table["checkpoint"].nunique()
-    on = heatmap(
-        table,
-        row="layer",
-        column="checkpoint",
-        value="score",
-        panel=("model", "task"),
+    if n_cells <= 28:
+        table["written"] = table["score"].map(number)
+    style = Cells(
         rows=sorted(table["layer"].unique(), reverse=True),
-        tops=lambda step: f"{step:,}",
-        written=number if n_cells <= 28 else None,
         cell=(7.8 / n_cells, 0.24),
         turned=45 if n_cells <= 28 else 90,
         bar="ABX score (bright: high)",
         edge=(0.7, 1.4),
-        grey="no such checkpoint",
+        missing="no such checkpoint",
     )
+    on = heatmap(table, "checkpoint", "layer", "score", row="model", col="task", style=style)
     return on.done("training step", LAYER)

@@ -24,8 +24,8 @@ from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, parts
-from xlx.plots.primitives import curves, scatter
-from xlx.plots.style import BLUE, MEASURES, ZERO, look, styled
+from xlx.plots.primitives import Curves, Points, curves, scatter
+from xlx.plots.style import MEASURES, ZERO, styled
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
 
@@ -177,30 +177,16 @@ def tradeoff(
     long = table.assign(pair=names).melt(
         ["model", "pair", "LD"], list(meanings), "meaning", "score"
     )
-    long["panel"] = list(zip(long["model"], long["meaning"], strict=True))
     ends = [
         index
-        for _, own in parts(long, "panel")
+        for _, rows in parts(long, "model", "meaning")
         for score in ("LD", "score")
-        for index in (own[score].idxmin(), own[score].idxmax())
+        for index in (rows[score].idxmin(), rows[score].idxmax())
     ]
     long["written"] = long["pair"].where(long.index.isin(ends), "")
-    on = scatter(
-        long,
-        x="LD",
-        y="score",
-        panel="panel",
-        looks={None: look(BLUE, "o")},
-        columns=table["model"].nunique(),
-        written="written",
-        size=7,
-        alpha=0.4,
-        width=3.9,
-        height=2.4,
-        sharex="col",
-        sharey="col",
-    )
-    on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
+    style = Points(size=7, alpha=0.4, width=3.9, height=2.4, sharex="col", sharey="col")
+    on = scatter(long, "LD", "score", row="meaning", col="model", style=style)
+    on.titles(lambda key: f"{key[1]}: {key[0]}\n{statistics[key[::-1]]}")
     return on.done("LD of a language pair (chance: 0.5)", "MD of a language pair (chance: 0.5)")
 
 
@@ -217,19 +203,9 @@ def correlation_course(table: pd.DataFrame, x: str = "checkpoint") -> Figure:
         name: MEASURES[meaning] | ({"markerfacecolor": "white"} if "given" in name else {})
         for name, meaning in zip(series, table["LD with"], strict=True)
     }
-    on = curves(
-        table.assign(series=series),
-        x=x,
-        value="r",
-        series="series",
-        panel="model",
-        looks=looks,
-        even=x == "checkpoint",
-        columns=3,
-        width=3.9,
-        height=2.2,
-    )
-    across(on, y=0, **ZERO | {"linestyle": "-"})
+    style = Curves(looks=looks, even=x == "checkpoint", wrap=3, width=3.9)
+    on = curves(table.assign(series=series), x, "r", hue="series", col="model", style=style)
+    across(on, y=0, **ZERO)
     for axes in on.axes.values() if x != "checkpoint" else ():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return on.done(STEP if x == "checkpoint" else LAYER, "Pearson r of LD and MD over pairs")

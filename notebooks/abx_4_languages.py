@@ -17,7 +17,7 @@ from shared.shown import framed_handle
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
 from xlx.measures import statistics
-from xlx.plots.primitives import heatmap
+from xlx.plots.primitives import Cells, heatmap
 from xlx.plots.style import styled
 from xlx.text import languages
 
@@ -120,25 +120,19 @@ def language_maps(
     ``table`` has ``panel``, ``bar`` (what its colours are: panels of one share them), ``language``,
     ``column``, ``score`` and, where turns are ``framed``, ``turn``; ``rows`` orders the languages.
     """
-    bars = dict(zip(table["panel"], table["bar"], strict=True))
-    columns = 3 if len(bars) == 6 else len(bars)
-    width = (8 / columns - 0.12) / table[column].nunique()
-    on = heatmap(
-        table,
-        panel="panel",
-        row="language",
-        column=column,
-        value="score",
-        rows=list(rows),
-        tops=lambda step: f"{step:,}",
-        columns=columns,
+    n_panels = table["panel"].nunique()
+    wrap = 3 if n_panels == 6 else n_panels
+    width = (8 / wrap - 0.12) / table[column].nunique()
+    style = Cells(
+        rows=rows,
+        wrap=wrap,
         turned=90,
-        bar_by=bars.get,
-        bar=dict(zip(table["bar"], table["bar"], strict=True)),
+        bar_by="bar",
         edge=(0.7, 1.5),
-        framed="turn" if framed else None,
         cell=(min(0.32, width), 0.125),
-        grey=f"no such {column}",
+        missing=f"no such {column}",
     )
+    table = table.assign(framed=table["turn"]) if framed else table
+    on = heatmap(table, column, "language", "score", col="panel", style=style)
     told = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
     return on.done("training step" if column == "checkpoint" else LAYER, handles=told)

@@ -38,8 +38,8 @@ from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import number, rows_of
-from xlx.plots.primitives import lanes
-from xlx.plots.style import BLUE, look, styled
+from xlx.plots.primitives import Cells, Lanes, lanes
+from xlx.plots.style import styled
 from xlx.subjects.identity import Name, twin_parts
 from xlx.text.examples import Examples
 from xlx.text.files import catalogue
@@ -514,20 +514,20 @@ def best_checkpoints(
     of_language = table.groupby(["model", "task", "language"])["accuracy"]
     lowest, highest = of_language.transform("min"), of_language.transform("max")
     table = table.assign(
-        best=table.index.isin(of_language.idxmax()),
+        framed=table.index.isin(of_language.idxmax()),
+        bar=table["task"].map(
+            lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)"
+        ),
         normalised=(table["accuracy"] - lowest) / (highest - lowest).where(highest > lowest),
     )
-    on = language_courses(
-        table,
-        lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)",
-        value="normalised",
+    style = Cells(
         rows=list(names),
-        across=sorted(table["checkpoint"].unique()),
-        own_rows=True,
-        framed="best",
+        columns=sorted(table["checkpoint"].unique()),
+        sharey=False,
         cell=(0.2, 0.165),
         edge=(0.5, 1.6),
     )
+    on = language_courses(table, "normalised", style)
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
 
@@ -539,17 +539,8 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     ``rules`` has ``panel``, ``language`` and ``delta``; languages by the size of their ``delta``.
     """
     sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
-    on = lanes(
-        rules,
-        item="language",
-        items=[*sizes.index],
-        value="delta",
-        panel="panel",
-        low="",
-        looks={None: look(BLUE, "o")},
-        names=names.get,
-        shift=0,
-        lane=0.05,
-        width=3.3,
+    style = Lanes(
+        items=[*sizes.index], interval=False, names=names.get, shift=0, lane=0.05, width=3.3
     )
+    on = lanes(rules, "delta", "language", col="panel", style=style)
     return on.done("score at the lowest LD − at the last checkpoint", "")

@@ -47,7 +47,7 @@ from xlx.experiment.scoring import BagOfSubwords, Subject, kept, subject_scores
 from xlx.measures import abx, statistics
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
-from xlx.plots.primitives import heatmap, lanes
+from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
 from xlx.subjects.identity import twin_parts
@@ -581,32 +581,26 @@ def transfer_matrices(
     of a target). A task has one scale about 0, and the languages that it has, by family; ``labels``
     tells of a task what its colours are, if something else than accuracy above a constant answer.
     """
-    table = table.assign(itself=table["source"] == table["target"])
-    norms = {t: scale_about(x["accuracy"]) for t, x in parts(table[~table["itself"]], "task")}
+    table = table.assign(hatched=table["source"] == table["target"], framed=table["best"])
+    norms = {t: scale_about(x["accuracy"]) for t, x in parts(table[~table["hatched"]], "task")}
     bars = dict.fromkeys(norms, "accuracy − share of\nthe commonest label") | dict(labels or {})
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
-    on = heatmap(
-        table,
-        row="source",
-        column="target",
-        value="accuracy",
-        panel=("model", "task"),
+    style = Cells(
         rows=list(names),
-        across=list(names),
-        own_rows=True,
-        own_columns=True,
-        framed="best",
-        hatched="itself",
+        columns=list(names),
+        sharex=False,
+        sharey=False,
         cell=(2.65 / n, 2.65 / n),
         edge=(0.7, 1.5),
         turned=90,
-        bar_by=lambda key: key[1],
+        bar_by="task",
         bar=bars,
         norm=norms,
         cmap=ABOUT,
     )
+    on = heatmap(table, "target", "source", "accuracy", row="model", col="task", style=style)
     for task, axes in zip(norms, on.figure.axes[-len(norms) :], strict=True):
-        axes.set_xlim(left=min(0, rows_of(table, task=task, itself=False)["accuracy"].min()))
+        axes.set_xlim(left=min(0, rows_of(table, task=task, hatched=False)["accuracy"].min()))
     itself = Patch(label="the language itself", **HATCHED)
     return on.done("target", "source", handles=[framed_handle("best source of a target"), itself])
 
@@ -620,31 +614,19 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     """
     table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
     table = table.sort_values("win_rate", kind="stable")
-    items = order(summary, "item")
-    on = lanes(
-        table,
-        item="item",
-        value="win_rate",
-        looks={None: look("0.5", "o")},
-        items=items,
-        labels={None: "a target"},
+    style = Lanes(
+        looks=look("0.5", "o", alpha=0.6),
+        items=order(summary, "item"),
+        labels="a target",
         spread=0.3,
         shift=-0.1,
         lane=0.12,
-        low="",
+        interval=False,
         width=5,
-        alpha=0.6,
     )
-    lanes(
-        summary,
-        item="item",
-        value="mean",
-        items=items,
-        on=on,
-        shift=0.32,
-        capsize=3,
-        looks={None: look("black", "o")},
-        labels={None: "mean, with interval"},
-    )
+    on = lanes(table, "win_rate", "item", style=style)
+    mean = look("black", "o", capsize=3)
+    style = Lanes(looks=mean, labels="mean, with interval", shift=0.32)
+    lanes(summary, "mean", "item", style=style, on=on)
     across(on, CHANCE)
     return on.done("share of random sources that the chosen one beats", handles=[chance_line()])

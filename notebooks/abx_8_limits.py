@@ -41,7 +41,7 @@ from xlx.experiment.scoring import (
 from xlx.measures import abx, registered, statistics
 from xlx.plots import style
 from xlx.plots.panels import across, rows_of
-from xlx.plots.primitives import curves
+from xlx.plots.primitives import Curves, curves
 from xlx.results.deferred import deferred
 from xlx.results.ledger import Value
 from xlx.subjects import loading
@@ -426,18 +426,8 @@ def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: obje
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
-    on = curves(
-        table,
-        x="layer",
-        value="score",
-        series="measure",
-        panel="model",
-        looks=DRAWN,
-        labels=DRAWN_AS,
-        columns=3,
-        width=2.6,
-        height=2.0,
-    )
+    style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
+    on = curves(table, "layer", "score", hue="measure", col="model", style=style)
     told = with_lines(on, chance="chance of LD and of the same language, 0.5")
     return on.done(LAYER, "share", handles=told)
 
@@ -736,18 +726,8 @@ def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     """The share over the depth of each model, one panel per kind of `DRAWN_KINDS`."""
     rows = rows_of(own, language=MEAN)
     rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN_KINDS)]
-    on = curves(
-        rows,
-        x="depth",
-        value="share",
-        series="model",
-        panel="kind",
-        columns=3,
-        every=3,
-        width=2.7,
-        height=2,
-        sharex="col",
-    )
+    style = Curves(wrap=3, every=3, width=2.7, height=2, sharex="col")
+    on = curves(rows, "depth", "share", hue="model", col="kind", style=style)
     across(on, y=0.5)
     return on.done(
         "depth: 0 is the embeddings, 1 the last layer", "share with A nearer to X than B"

@@ -15,8 +15,8 @@ from shared.shown import as_points, in_points
 from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
-from xlx.plots import primitives
-from xlx.plots.panels import Panels, panels, rows_of
+from xlx.plots.panels import Layout, Panels, panels, rows_of
+from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import GUESSING, ZERO, looks, styled
 
 #: Rows of panels, and what stands at their left.
@@ -148,11 +148,11 @@ def _told(row: pd.Series) -> str:
 
 
 @styled
-def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
+def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     """Transfer gap, IGAP and error by training error, one column per direction (Figure 1).
 
     ``points`` has ``model``, ``source``, ``target``, ``training``, ``transfer_gap`` and
-    ``interlingual``, one row per fine-tuned model; ``curves``: ``model``, ``source``, ``target``,
+    ``interlingual``, one row per fine-tuned model; ``lines``: ``model``, ``source``, ``target``,
     ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model is in the window: there
     the curve is broken and a cross of its colour stands in the strip below; ``chance`` and
     ``one_label`` are the gaps of models that guess in the target language and that give it the
@@ -161,62 +161,47 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     the same as the training error falls. Training errors above the highest level are left out;
     where that leaves nothing, crosses and lines alone are drawn.
     """
-    levels = np.unique(curves["level"])
+    levels = np.unique(lines["level"])
     step = levels[-1] - levels[-2] if len(levels) > 1 else 0.05
     points = _directed(points[points["training"] <= levels[-1] + step + 1e-9])  # rounding
     points["translated"] = points["training"] + points["interlingual"]
-    lines = _directed(curves).assign(percent=100 * curves["level"], quantity="interlingual")
+    lines = _directed(lines).assign(percent=100 * lines["level"], quantity="interlingual")
     long = points.melt(["model", "direction", "training"], list(GAPS), "quantity").dropna()
     # a direction in which nothing was learnt that far has its panels, too
     empty = lines[["model", "direction", "quantity"]].drop_duplicates()
     long = pd.concat([long, empty[~empty["direction"].isin(long["direction"])]])
     long = long.sort_values("quantity", key=lambda q: q.map(list(GAPS).index), kind="stable")
     styles = looks([*lines["model"], *points["model"]])
-    shown = {"panel": ("quantity", "direction"), "scale": 100}
-    on = primitives.scatter(
-        long,
-        x="training",
-        y="value",
-        series="model",
+    style = Points(
         looks=styles,
         size=9,
         alpha=0.45,
         labels={model: f"{model}: a checkpoint" for model in styles},
+        scale=100,
         width=2.1 if lines["direction"].nunique() > 2 else 3.4,
         height=1.55,
         sharey="row",
-        **shown,
     )
-    primitives.curves(
-        lines,
-        x="percent",
-        value="igap",
-        series="model",
-        looks=styles,
-        on=on,
+    on = scatter(long, "training", "value", "model", "quantity", "direction", style)
+    style = Curves(
+        looks={model: shown | {"linewidth": 1} for model, shown in styles.items()},
         labels={model: f"{model}: IGAP at E′" for model in styles},
         bars=True,
         shift=20 * step,
-        linewidth=1,
-        **shown,
+        scale=100,
     )
+    curves(lines, "percent", "igap", hue="model", style=style, on=on)
     one = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
     known = zip([*NOTHING.items()][: 2 - one], ((0, (1, 2)), (0, (6, 3))), strict=False)
     for (column, label), dash in known:
         for quantity, more in (("interlingual", 0), ("translated", lines["level"])):
-            primitives.curves(
-                lines.drop_duplicates(["direction", "level"]).assign(
-                    quantity=quantity, nothing=lines[column] + more
-                ),
-                x="percent",
-                value="nothing",
-                low="",
-                on=on,
-                labels={None: label},
-                linewidth=1,
-                looks={None: GUESSING | {"linestyle": dash, "marker": ""}},
-                **shown,
+            style = Curves(
+                interval=False, labels=label, scale=100, looks=GUESSING | {"linestyle": dash}
             )
+            nothing = lines.drop_duplicates(["direction", "level"]).assign(
+                quantity=quantity, nothing=lines[column] + more
+            )
+            curves(nothing, "percent", "nothing", style=style, on=on)
     strip = 0.05 + 0.045 * len(styles)
     for axes, rows in on.each(lines):
         axes.set_xlim(100 * (levels[-1] + step), -5 * (levels[-1] + step))
@@ -246,14 +231,8 @@ def error_parts(table: pd.DataFrame) -> Figure:
     ``table`` has ``source``, ``target`` and the columns of `PARTS`, rates in [0, 1]; ``guess``, the
     error of guessing, is a line. One panel per source.
     """
-    on = panels(
-        table,
-        "source",
-        columns=3,
-        width=2.7,
-        height=0.16 * table["target"].nunique() + 1,
-        sharex=True,
-    )
+    height = 0.16 * table["target"].nunique() + 1
+    on = panels(table, col="source", layout=Layout(3, 2.7, height, sharey=False))
     for axes, rows in on.each(table):
         left, places = np.zeros(len(rows)), range(len(rows))
         for (part, label), grey in zip(PARTS.items(), ("0.25", "0.55", "0.85"), strict=True):

@@ -14,7 +14,7 @@ from shared.shown import in_points
 from xlx.experiment.transfers import Transfers
 from xlx.measures import igap, statistics
 from xlx.plots.panels import order
-from xlx.plots.primitives import curves, lanes
+from xlx.plots.primitives import Curves, Lanes, curves, lanes
 from xlx.plots.style import BLUE, GUESSING, VERMILION, look, styled
 
 FROZEN_LABELS = "random labels, frozen"
@@ -194,19 +194,9 @@ def reading(
 @styled
 def luck_lines(table: pd.DataFrame) -> Figure:
     """The least gap by the number of checkpoints (`luck_curves`); one line per seed."""
-    on = curves(
-        table,
-        x="k",
-        value="value",
-        series="seed",
-        panel="source",
-        scale=100,
-        low="",
-        labels={seed: f"seed {seed}" for seed in table["seed"].unique()},
-        width=2.7,
-        columns=3,
-        sharex=True,
-    )
+    labels = {seed: f"seed {seed}" for seed in table["seed"].unique()}
+    style = Curves(scale=100, interval=False, labels=labels, width=2.7, wrap=3, sharex=True)
+    on = curves(table, "k", "value", hue="seed", col="source", style=style)
     on.titles(lambda source: f"from {source}")
     x = "number of checkpoints that the minimum is taken over"
     return on.done(x, "IGAP, mean over targets (points)")
@@ -224,49 +214,33 @@ def ranking_dots(
     (`permuted_languages`). ``printed`` maps metrics to the mean that the paper prints (hollow).
     """
     metrics = order(table, "metric")
-    shown = {"item": "metric", "value": "accuracy", "items": metrics, "scale": 100}
     sources, on = order(table, "source"), None
     for height, name in zip(np.linspace(-0.36, -0.01, len(sources)), sources, strict=True):
-        on = lanes(
-            table[table["source"] == name],
-            on=on,
+        style = Lanes(
+            items=metrics,
             shift=height,
-            low="",
+            scale=100,
+            interval=False,
             width=5.2,
             lane=0.3,
-            looks={None: look(BLUE, f"$\\mathrm{{{name}}}$")},
-            markersize=7,
-            markeredgewidth=0.2,
-            labels={None: None if height > -0.36 else "a source"},
-            **shown,
+            looks=look(BLUE, f"$\\mathrm{{{name}}}$", markersize=7, markeredgewidth=0.2),
+            labels=None if height > -0.36 else "a source",
         )
-    lanes(
-        means,
-        on=on,
-        shift=0.22,
-        low="",
-        looks={None: look("black", "o")},
-        labels={None: "mean"},
-        **shown,
-    )
-    lanes(
-        means,
-        on=on,
-        shift=0.39,
-        looks={None: look("black", "s", hollow=True)},
-        capsize=3,
-        labels={None: "mean, noise corrected"},
-        **shown | {"value": "corrected"},
-    )
+        on = lanes(table[table["source"] == name], "accuracy", "metric", style=style, on=on)
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
-    lanes(
-        printed,
-        on=on,
-        shift=0.22,
-        looks={None: look(VERMILION, "D", hollow=True)},
-        labels={None: "mean, printed"},
-        **shown,
-    )
+    for rows, column, shown, label, height in (
+        (means.drop(columns="low"), "accuracy", look("black", "o"), "mean", 0.22),
+        (
+            means,
+            "corrected",
+            look("black", "s", hollow=True, capsize=3),
+            "mean, noise corrected",
+            0.39,
+        ),
+        (printed, "accuracy", look(VERMILION, "D", hollow=True), "mean, printed", 0.22),
+    ):
+        style = Lanes(looks=shown, labels=label, shift=height, scale=100)
+        lanes(rows, column, "metric", style=style, on=on)
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
     width = 100 * (means["random_high"] - means["random_low"])

@@ -24,7 +24,7 @@ from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
-from xlx.plots.primitives import lanes
+from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import GUESSING, handle, language_label, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import Run
@@ -520,11 +520,7 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     """Accuracy by language, one lane per language: what a member knows and what strings know."""
     rows = accuracy[accuracy["subject"].isin(subjects) & (accuracy["language"] != MEAN_TARGET)]
     of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
-    on = lanes(
-        rows,
-        item="language",
-        value="accuracy",
-        series="subject",
+    style = Lanes(
         scale=100,
         width=6.2,
         lane=0.045,
@@ -532,6 +528,6 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
         names=language_label,
         labels={x: x.replace("/step-000000", ", untrained") for x in subjects},
     )
+    on = lanes(rows, "accuracy", "language", hue="subject", style=style)
     across(on, x=50)
-    guess = handle("guessing", GUESSING | {"marker": ""}, line=True)
-    return on.done("accuracy (%)", handles=[guess])
+    return on.done("accuracy (%)", handles=[handle("guessing", GUESSING)])

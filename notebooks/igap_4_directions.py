@@ -23,7 +23,7 @@ from xlx.experiment.transfers import (
 from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, number
-from xlx.plots.primitives import curves, heatmap, scatter
+from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
 from xlx.plots.style import ABOUT, GUESSING, HIGH, ZERO, styled
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
@@ -380,7 +380,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     itself = (table["source"] == table["target"]) & (table["map"] != "accuracy")
     table["value"] = 100 * table["value"].astype(float).mask(itself)
     decimals = 1 if len(across) * len(maps) <= 24 else 0
-    table = table.assign(itself=itself, written=table["value"].map(lambda v: number(v, decimals)))
+    table = table.assign(hatched=itself, written=table["value"].map(lambda v: number(v, decimals)))
     scales = {}
     for name, values in table.groupby("map")["value"]:
         middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
@@ -389,24 +389,18 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
             scales[name] = scale_about(values, 0, 10)
     beside = len(maps) if len(across) <= 8 else 1
     room = 7 / beside / len(across)
-    on = heatmap(
-        table,
-        row="source",
-        column="target",
-        value="value",
-        panel="map",
+    style = Cells(
         rows=rows,
-        across=across,
-        written="written",
-        hatched="itself",
+        columns=across,
         cell=(min(0.42, room), min(0.34, room)),
         edge=(0.7, 1.5),
-        columns=beside,
+        wrap=beside,
         norm=scales,
-        bar_by=lambda key: key,
+        bar_by="map",
         bar=maps,
         cmap={name: ABOUT if name == "transfer_gap" else HIGH for name in maps},
     )
+    on = heatmap(table, "target", "source", "value", col="map", style=style)
     on.titles({name: label.partition(" (")[0] for name, label in maps.items()})
     handles = [Patch(label="same language: 0 by definition", **HATCHED)]
     if "igap" in maps and directions["igap"].isna().any():
@@ -431,21 +425,16 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
     """
     alone = table.groupby("measure")["source"].transform("nunique") == 1
     table = table.assign(written=table["target"].where(alone, ""))
-    on = scatter(
-        table,
-        x="printed",
-        y="ours",
-        series="source",
-        panel="measure",
+    style = Points(
         scale=100,
         labels={x: f"from {x}" for x in table["source"].unique()},
         size=24,
         width=3.8,
         height=2.9,
-        written="written",
         sharex=False,
         sharey=False,
     )
+    on = scatter(table, "printed", "ours", hue="source", col="measure", style=style)
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **ZERO | {"zorder": 0})
     return on.done("printed, XLM-R (points); line: ours as printed", "ours (points)")
@@ -455,16 +444,8 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
 def ratio_curves(table: pd.DataFrame) -> Figure:
     """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
     names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
-    on = curves(
-        table,
-        x="ratio",
-        value="value",
-        series="model",
-        panel="measure",
-        scale=100,
-        labels=names,
-        width=3,
-    )
+    style = Curves(scale=100, labels=names, width=3)
+    on = curves(table, "ratio", "value", hue="model", col="measure", style=style)
     for axes, rows in on.each(table):
         axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
     return on.done("share of random labels", "per cent; dotted: guessing")

@@ -6,8 +6,7 @@ from matplotlib.figure import Figure
 from printed.igap_claims import IgapTables
 from printed.printed_tables import Audit
 from shared.shown import listed
-from xlx.plots.panels import order
-from xlx.plots.primitives import lanes
+from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import MEASURES, styled
 
 
@@ -61,16 +60,7 @@ def printed_averages(table: pd.DataFrame) -> Figure:
     ``table`` is of `IgapTables.drawn_averages`: ``task`` (a panel), ``row``, ``kind``, ``value``,
     ``low`` and ``high`` (missing where there is no interval), in [0, 1].
     """
-    on = lanes(
-        table,
-        item="row",
-        items=order(table, "row"),
-        value="value",
-        series="kind",
-        panel="task",
-        looks={kind: MEASURES[kind] for kind in ("printed", "recomputed")},
-        scale=100,
-        lane=0.1,
-        width=2.7,
-    )
+    looks = {kind: MEASURES[kind] for kind in ("printed", "recomputed")}
+    style = Lanes(looks=looks, scale=100, lane=0.1, width=2.7)
+    on = lanes(table, "value", "row", hue="kind", col="task", style=style)
     return on.done("IGAP, mean over targets (points)")

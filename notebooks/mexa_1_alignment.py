@@ -14,7 +14,7 @@ from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import mexa, statistics
 from xlx.plots.panels import order
-from xlx.plots.primitives import curves, heatmap
+from xlx.plots.primitives import Cells, Curves, curves, heatmap
 from xlx.plots.style import SMALL, handle, looks, styled
 from xlx.subjects.identity import Name, identify, series_name
 from xlx.text import parallel
@@ -27,21 +27,16 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
     ``table`` has ``language``, ``layer``, ``mu`` and ``panel``; rows are those of ``names``.
     """
-    on = heatmap(
-        table,
-        row="language",
-        column="layer",
-        value="mu",
-        panel="panel",
+    style = Cells(
         rows=[*names],
         names=names.get,
         norm=Normalize(0, 1),
         cell=(0.15, 0.2),
         edge=(1.4, 1.2),
-        columns=2,
+        wrap=2,
         bar="MEXA score μ (share of hits)",
-        bar_by=lambda _: "",
     )
+    on = heatmap(table, "layer", "language", "mu", col="panel", style=style)
     for axes in on.axes.values():
         axes.tick_params(axis="x", labelsize=SMALL)
     return on.done("layer (0: embeddings)")
@@ -63,23 +58,13 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str
     dashes = dict(zip(order(table, "states"), ("-", "--"), strict=False))
     table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
     styles = {
-        (group, way): shown | {"linestyle": dash}
+        (group, way): shown | {"linestyle": dash, "markersize": 3}
         for group, shown in groups.items()
         for way, dash in dashes.items()
     }
-    on = curves(
-        table,
-        x="layer",
-        value="mu",
-        series="series",
-        panel="model",
-        looks=styles,
-        labels={key: f"_{key}" for key in styles},
-        columns=2,
-        width=3.2,
-        height=1.9,
-        markersize=3,
-    )
+    labels = {key: f"_{key}" for key in styles}
+    style = Curves(looks=styles, labels=labels, wrap=2, width=3.2, height=1.9)
+    on = curves(table, "layer", "mu", hue="series", col="model", style=style)
     for axes, rows in on.each(bags):
         for row in rows.itertuples():
             axes.axhline(row.mu, color=groups[row.group]["color"], linewidth=1, linestyle=":")

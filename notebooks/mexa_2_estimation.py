@@ -28,8 +28,8 @@ from xlx.experiment.scoring import reported_measures, subject_scores
 from xlx.measures import registered, statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import across, order, parts
-from xlx.plots.primitives import curves, lanes, scatter
-from xlx.plots.style import BLUE, HALO, TINY, VERMILION, ZERO, handle, look, looks, styled
+from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
+from xlx.plots.style import HALO, TINY, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.subjects import identity
@@ -331,16 +331,9 @@ def correlations(table: pd.DataFrame, *, xlabel: str) -> Figure:
     of them stands above.
     """
     table = table.sort_values("r", ascending=False, kind="stable")
-    on = lanes(
-        table,
-        item="measure",
-        value="r",
-        series="model",
-        looks=looks(sorted(order(table, "model"))),
-        width=5,
-        lane=0.085,
-    )
-    across(on, 0, **ZERO | {"linestyle": "-"})
+    style = Lanes(looks=looks(sorted(order(table, "model"))), width=5, lane=0.085)
+    on = lanes(table, "r", "measure", hue="model", style=style)
+    across(on, 0, **ZERO)
     return on.done(xlabel)
 
 
@@ -403,26 +396,9 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    on = scatter(
-        table,
-        x="expected",
-        y="score",
-        panel="panel",
-        size=8,
-        width=2.3,
-        height=2.2,
-        looks={None: look(BLUE, "o")},
-        labels={None: "a language"},
-        columns=2,
-        subplot_kw={"xlim": (-0.04, 1)},
-    )
-    curves(
-        lines,
-        x="x",
-        value="y",
-        series="kind",
-        panel="panel",
-        on=on,
+    style = Points(size=8, width=2.3, height=2.2, labels="a language", wrap=2)
+    on = scatter(table, "expected", "score", col="panel", style=style)
+    style = Curves(
         looks={
             "fitted": look(VERMILION, ""),
             "ideal": look("0.2", "", "--"),
@@ -434,8 +410,10 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
             "chance": "guessing",
         },
     )
+    curves(lines, "x", "y", hue="kind", style=style, on=on)
     reach = table["score"].max() - min(table["score"].min(), 0)
     for axes, rows in on.each(table):
+        axes.set_xlim(-0.04, 1)
         # Named are the ends, away from the line, which rises and stops at the last point.
         below = dict.fromkeys([rows["score"].idxmin(), rows["expected"].idxmax()], (5, -7))
         for index, place in (below | {rows["score"].idxmax(): (-4, 7)}).items():

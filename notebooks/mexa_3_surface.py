@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 from printed.mexa_claims import MexaTables
 from xlx.measures import mexa, statistics
 from xlx.measures.statistics import SLACK
-from xlx.plots.panels import order
-from xlx.plots.primitives import scatter
-from xlx.plots.style import looks, styled
+from xlx.plots.primitives import Points, scatter
+from xlx.plots.style import styled
 from xlx.results.deferred import deferred
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -200,19 +199,8 @@ def share_points(points: pd.DataFrame) -> Figure:
     table["script"] = np.where(table["latin"] == 1, "Latin", "other")
     rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
     table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
-    on = scatter(
-        table,
-        x="log",
-        y="mu",
-        series="script",
-        panel="panel",
-        written="written",
-        looks=looks(order(table, "script"), {}),
-        columns=2,
-        width=3.6,
-        height=3.2,
-        sharey=False,
-    )
+    style = Points(wrap=2, width=3.6, height=3.2, sharey=False)
+    on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
     said = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
     for axes, label in zip(on.axes.values(), said, strict=True):
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")

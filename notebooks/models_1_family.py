@@ -35,7 +35,7 @@ from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
-from xlx.plots.primitives import lanes
+from xlx.plots.primitives import Curves, Lanes, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
 from xlx.subjects import identity, loading
 from xlx.text.parallel import ParallelCorpus
@@ -404,17 +404,11 @@ def member_profiles(
     thin = table.assign(reference=table["model"]).drop(columns="model")
     pairs = pd.DataFrame(references.items(), columns=["model", "reference"])
     thin = pairs.merge(thin[thin["task"].isin(tasks[:2])], on="reference")
-    on = scored(table, "layer", tasks, columns=3, width=2.75, height=1.75, sharex=True)
-    scored(
-        thin,
-        "layer",
-        tasks,
-        on=on,
-        low="",
-        linewidth=0.8,
-        marker="",
-        labels={task: f"{task} of the model in brackets" for task in tasks},
-    )
+    style = Curves(wrap=3, width=2.75, height=1.75, sharex=True)
+    on = scored(table, "layer", tasks, style)
+    labels = {task: f"{task} of the model in brackets" for task in tasks}
+    style = Curves(looks={"linewidth": 0.8, "marker": ""}, labels=labels, interval=False)
+    scored(thin, "layer", tasks, style, on=on)
     on.titles(lambda model: f"{model} [{references[model]}]" if model in references else model)
     return on.done(LAYER, "ABX score", handles=with_lines(on, lines, tasks))
 
@@ -429,13 +423,8 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> 
     table = table.assign(pair=table["model"] + " − " + table["reference"])
     table = pd.concat([rows_of(table, task=task) for task in tasks])
     kinds = zip(order(table, "layers"), (False, True), "os", strict=False)
-    on = lanes(
-        table,
-        item="pair",
-        value="value",
-        series="layers",
-        panel="task",
-        columns=len(tasks),
+    style = Lanes(
+        wrap=len(tasks),
         looks={
             name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
             for name, hollow, mark in kinds
@@ -444,6 +433,7 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> 
         width=3.1,
         lane=0.13,
     )
-    across(on, 0, **ZERO | {"linestyle": "-"})
-    told = [handle("interval: inner documents, outer runs too", ZERO | {"marker": "|"}, line=True)]
+    on = lanes(table, "value", "pair", hue="layers", col="task", style=style)
+    across(on, 0, **ZERO)
+    told = [handle("interval: inner documents, outer runs too", ZERO, marker="|")]
     return on.titles(NAMES).done("score of the first model less the second's", handles=told)

@@ -31,6 +31,7 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 from family import pretraining_text
 from shared import abx_figures
 from xlx.measures import statistics
+from xlx.plots.primitives import Curves
 from xlx.plots.style import styled
 from xlx.results import checks, work
 from xlx.results.executors import one_thread
@@ -312,7 +313,7 @@ def training_course(table: pd.DataFrame) -> Figure:
     tasks = [task for task in TASKS.values() if task != "retrieval"]
     table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
     table = table["score"].apply(over_seeds).unstack().reset_index()
-    on = abx_figures.scored(table, "step", tasks, panel="learnt", width=3.9, height=2.5)
+    on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")
     return on.done("training step", "ABX score", handles=abx_figures.with_lines(on))
 
 

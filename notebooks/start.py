@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from shared.abx_figures import LAYER, MATCHED, chance_line
 from xlx.measures import igap
 from xlx.plots.panels import Panels, across
-from xlx.plots.primitives import curves, lanes
+from xlx.plots.primitives import Curves, Lanes, curves, lanes
 from xlx.plots.style import (
     BLUE,
     CHANCE,
@@ -47,17 +47,8 @@ def _whole(on: Panels) -> None:
 def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
     """LD and matched MD over layers, one panel per model (`lenses.by_layer`)."""
     shown = {task: MEASURES[task] for task in ("LD", MATCHED)}
-    on = curves(
-        table,
-        x="layer",
-        value="score",
-        series="task",
-        panel="subject",
-        looks=shown,
-        labels=NAMES,
-        width=3.9,
-        height=2.1,
-    )
+    style = Curves(looks=shown, labels=NAMES, width=3.9, height=2.1)
+    on = curves(table, "layer", "score", hue="task", col="subject", style=style)
     across(on, y=CHANCE)
     _whole(on)
     return on.done(LAYER, "share of comparisons", handles=[chance_line()])
@@ -67,18 +58,8 @@ def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
 def rival_lines(table: pd.DataFrame) -> Figure:
     """Sentences nearer than the translation: one line per language, one panel per model."""
     names = {code: language_label(code) for code in table["language"].unique()}
-    on = curves(
-        table,
-        x="layer",
-        value="rivals",
-        series="language",
-        panel="model",
-        low="",
-        labels=names,
-        looks=looks(names),
-        width=3.9,
-        height=2.0,
-    )
+    style = Curves(interval=False, labels=names, width=3.9, height=2.0)
+    on = curves(table, "layer", "rivals", hue="language", col="model", style=style)
     _whole(on)
     return on.done(LAYER, "sentences nearer\nthan the translation")
 
@@ -91,17 +72,9 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     """
     first, second = gaps["subject"].unique()
     shown = {first: looks([first])[first], second: look("0.35", "x")}
-    on = lanes(
-        gaps,
-        item="target",
-        value="lost",
-        series="subject",
-        looks=shown,
-        scale=100,
-        names=language_label,
-        width=5.4,
-    )
-    guess = handle("a model that guesses", GUESSING | {"marker": ""}, line=True)
+    style = Lanes(looks=shown, scale=100, names=language_label, width=5.4)
+    on = lanes(gaps, "lost", "target", hue="subject", style=style)
+    guess = handle("a model that guesses", GUESSING)
     for axes in on.axes.values():
         axes.axvline(100 * gaps["guess"].iloc[0], **GUESSING)
         axes.set_xlim(left=0)
@@ -117,16 +90,9 @@ def gain_lanes(table: pd.DataFrame) -> Figure:
     names = [*table["added"].unique()]
     marks = zip(names, (BLUE, VERMILION, "0.35"), "osx", strict=False)
     shown = {name: look(colour, mark) for name, colour, mark in marks}
-    on = lanes(
-        table.assign(cells=table["cells"].replace(SETTINGS)),
-        item="cells",
-        value="score",
-        series="added",
-        looks=shown,
-        scale=100,
-        width=5.4,
-        lane=0.16,
-    )
+    table = table.assign(cells=table["cells"].replace(SETTINGS))
+    style = Lanes(looks=shown, scale=100, width=5.4, lane=0.16)
+    on = lanes(table, "score", "cells", hue="added", style=style)
     for axes in on.axes.values():
         axes.axvline(0, **GUESSING)
     return on.done("points of AUC beyond the second text")
@@ -144,17 +110,8 @@ def probe_lines(means: pd.DataFrame) -> Figure:
         base = name.removesuffix(", untrained")
         own = look("0.35", "x", "") if name.startswith("a bag") else looks([base])[base]
         known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
-    on = curves(
-        means,
-        x="layer",
-        value="accuracy",
-        series="subject",
-        panel="read",
-        looks=known,
-        scale=100,
-        width=3.9,
-        height=2.1,
-    )
+    style = Curves(looks=known, scale=100, width=3.9, height=2.1)
+    on = curves(means, "layer", "accuracy", hue="subject", col="read", style=style)
     across(on, y=100 * means["chance"].iloc[0])
     on.titles(titles.get)
     return on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])

@@ -21,8 +21,8 @@ from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
 from xlx.measures import igap, mixing, statistics
-from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import HIGH, styled
+from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.style import styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
@@ -480,20 +480,14 @@ def layer_maps(table: pd.DataFrame) -> Figure:
 
     Colours go from the measure's lowest layer to its highest, whose score is written.
     """
-    on = heatmap(
-        table,
-        row="measure",
-        column="layer",
-        value="scaled",
-        panel="model",
-        written="shown",
-        cmap=HIGH,
+    style = Cells(
         bar="from its lowest layer (dark) to its highest (bright)",
-        own_rows=True,
-        own_columns=True,
+        sharex=False,
+        sharey=False,
         cell=(0.36, 0.24),
-        columns=1,
+        wrap=1,
     )
+    on = heatmap(table, "layer", "measure", "scaled", col="model", style=style)
     return on.done("layer (0: embeddings)", "")
 
 
@@ -509,15 +503,8 @@ PREDICTORS = {
 @styled
 def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
-    on = lanes(
-        table,
-        item="outcome",
-        value="r",
-        series="predictor",
-        width=5.6,
-        lane=0.12,
-        labels=PREDICTORS,
-    )
+    style = Lanes(width=5.6, lane=0.12, labels=PREDICTORS)
+    on = lanes(table, "r", "outcome", hue="predictor", style=style)
     for axes in on.axes.values():
         axes.axvline(0, color="0.4", linewidth=1)
         axes.set_xlim(-1.02, 1.02)

@@ -13,8 +13,8 @@ from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
 from xlx.plots.panels import number
-from xlx.plots.primitives import curves, heatmap
-from xlx.plots.style import GUESSING, HIGH, language_label, look, looks, styled
+from xlx.plots.primitives import Cells, Curves, curves, heatmap
+from xlx.plots.style import GUESSING, language_label, look, looks, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
@@ -169,18 +169,8 @@ def by_layer(
     means: pd.DataFrame, names: Sequence[str], where: str = "accuracy in the same language (%)"
 ) -> Figure:
     """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
-    on = curves(
-        means,
-        x="layer",
-        value="accuracy",
-        series="subject",
-        panel="task",
-        scale=100,
-        columns=3,
-        looks=_looks(names),
-        sharey=False,
-        height=1.6,
-    )
+    style = Curves(scale=100, wrap=3, looks=_looks(names), sharey=False, height=1.6)
+    on = curves(means, "layer", "accuracy", hue="subject", col="task", style=style)
     for axes, (_, part) in zip(on.axes.values(), means.groupby("task", sort=False), strict=True):
         axes.axhline(100 * part["chance"].iloc[0], **GUESSING)
     return on.done("layer (0: embeddings)", where, handles=[chance_line()])
@@ -189,20 +179,15 @@ def by_layer(
 @styled
 def matrix(cells: pd.DataFrame, layer: int) -> Figure:
     """Points above chance of probes trained in one language (rows) and read in another, by task."""
+    cells = cells[cells["layer"] == layer]
     above = 100 * (cells["accuracy"] - cells["chance"])
-    shown = cells.assign(above=above)[cells["layer"] == layer]
-    on = heatmap(
-        shown,
-        row="source",
-        column="target",
-        value="above",
-        panel="task",
-        columns=3,
-        cmap=HIGH,
+    table = cells.assign(above=above, written=[number(x, 0) for x in above])
+    style = Cells(
+        wrap=3,
         names=language_label,
-        written=lambda value: number(value, 0),
-        bar=f"{shown['subject'].iloc[0]}, layer {layer}: points above chance",
+        bar=f"{cells['subject'].iloc[0]}, layer {layer}: points above chance",
     )
+    on = heatmap(table, "target", "source", "above", col="task", style=style)
     return on.done("read in", "trained in")
 
 

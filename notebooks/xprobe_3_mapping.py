@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from shared.shown import in_points
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
-from xlx.plots.primitives import lanes
-from xlx.plots.style import BLUE, look, styled
+from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.style import styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.text import labelled
@@ -481,20 +481,8 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
         if "en-mapped" in own:
             home = own["en-mapped"] - means[base, task, "en"]
             rows.append({"task": task, "condition": "English to English", "gain": home})
-    table = pd.DataFrame(rows).assign(series="a language")
-    on = lanes(
-        table,
-        item="condition",
-        value="gain",
-        series="series",
-        panel="task",
-        scale=100,
-        lane=0.2,
-        looks={"a language": look(BLUE, "o")},
-        spread=0.3,
-        low="",
-        width=2.4,
-    )
+    style = Lanes(scale=100, lane=0.2, labels="a language", spread=0.3, interval=False, width=2.4)
+    on = lanes(pd.DataFrame(rows), "gain", "condition", col="task", style=style)
     for axes in on.axes.values():
         axes.axvline(0, color="0.5", linewidth=0.8)
     return on.done("gain over English (points)")

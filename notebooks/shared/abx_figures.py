@@ -4,13 +4,14 @@ Tables have ``model``, ``task`` ("LD", "MD", ...), ``score`` and its interval ``
 unless a function says otherwise; scores are shares, and chance is ½.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xlx.plots.panels import Panels, across, number, order, rows_of
-from xlx.plots.primitives import curves, heatmap, lanes
+from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
 from xlx.plots.style import BLUE, CHANCE, GUESSING, MEASURES, NAMES, VERMILION, handle, look, styled
 
 LAYER = "layer (0: embeddings)"
@@ -29,14 +30,21 @@ def shown(table: pd.DataFrame) -> list[str]:
 
 def chance_line(of: str = "chance") -> object:
     """Chance, for a legend; ``of`` says of what, where a figure has scores with another."""
-    return handle(of, GUESSING | {"marker": ""}, line=True)
+    return handle(of, GUESSING)
 
 
-def scored(table: pd.DataFrame, x: str, tasks: Sequence[str], **options: object) -> Panels:
-    """One line per task over ``x``, one panel per model; ``options`` of `curves`."""
-    given = {"panel": "model", "labels": NAMES} | options
-    looks = {task: MEASURES[task] for task in tasks}
-    return curves(table, x=x, value="score", series="task", looks=looks, **given)
+def scored(
+    table: pd.DataFrame,
+    x: str,
+    tasks: Sequence[str],
+    style: Curves = Curves(),
+    col: str = "model",
+    on: Panels | None = None,
+) -> Panels:
+    """One line per task over ``x``, one panel per model; ``looks`` of the style add to each."""
+    looks = {task: MEASURES[task] | (style.looks or {}) for task in tasks}
+    style = replace(style, looks=looks, labels=style.labels or NAMES)
+    return curves(table, x, "score", hue="task", col=col, style=style, on=on)
 
 
 def with_lines(
@@ -53,30 +61,21 @@ def with_lines(
                 if model in rows:
                     axes.axhline(rows[model], **line)
             if len(rows):
-                told.append(handle(f"{task} of {label}", line | {"marker": ""}, line=True))
+                told.append(handle(f"{task} of {label}", line))
     return [*told, chance_line(chance)]
 
 
-def language_courses(table: pd.DataFrame, bar: Callable[[str], str], **options: object) -> Panels:
-    """A map of language and checkpoint for each task and model; a task has one bar of colours.
+def language_courses(table: pd.DataFrame, hue: str, style: Cells) -> Panels:
+    """A map of language and checkpoint for each task and model.
 
-    ``bar``: task → what its colours are. ``options`` of `heatmap`.
+    ``table`` also has ``bar``: what the colours of its task are.
     """
     table = table.sort_values("checkpoint", kind="stable")
     tasks, models = order(table, "task"), order(table, "model")
     table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
-    return heatmap(
-        table.assign(panel=table["task"] + ": " + table["model"]),
-        panel="panel",
-        row="language",
-        column="checkpoint",
-        tops=lambda step: f"{step:,}",
-        columns=len(tasks) * len(models),
-        turned=90,
-        bar_by=lambda key: key.partition(": ")[0],
-        bar={task: bar(task) for task in tasks},
-        **options,
-    )
+    table = table.assign(panel=table["task"] + ": " + table["model"])
+    style = replace(style, wrap=len(tasks) * len(models), turned=90, bar_by="bar")
+    return heatmap(table, "checkpoint", "language", hue, col="panel", style=style)
 
 
 def _row_of_table_1(row: str) -> str:
@@ -98,27 +97,14 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     ``table`` has ``row`` and ``low``, ``middle``, ``high``, one row per stretch; ``printed`` is the
     correlation that the paper prints of its 630 pairs.
     """
-    rows = table["row"].drop_duplicates().tolist()
-    on = lanes(
-        table,
-        item="row",
-        items=rows,
-        value="middle",
-        looks={None: look(BLUE, "")},
-        shift=0,
-        lane=0.2,
-        width=4.6,
-        linewidth=3,
-        names=_row_of_table_1,
+    style = Lanes(
+        looks=look(BLUE, "", linewidth=3), shift=0, lane=0.2, width=4.6, names=_row_of_table_1
     )
+    on = lanes(table, "middle", "row", style=style)
     line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
     for axes in on.axes.values():
         axes.axvline(printed, **line)
         axes.set_xlim(-1.03, 1.03)
-    told = handle(
-        f"the paper's own, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True
-    )
-    may = handle(
-        "correlations that agree with the numbers of a row of Table 1", look(BLUE, ""), line=True
-    )
+    told = handle(f"the paper's own, over 630 pairs: {number(printed)}", line)
+    may = handle("correlations that agree with the numbers of a row of Table 1", look(BLUE, ""))
     return on.done("correlation of LD and MD", "", handles=[may, told])

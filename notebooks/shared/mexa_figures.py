@@ -4,6 +4,7 @@ Scores of MEXA (μ) are shares of hits in [0, 1].
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -13,9 +14,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from xlx.plots import style
 from xlx.plots.panels import order, parts
-from xlx.plots.primitives import curves, heatmap, lanes, scatter
+from xlx.plots.primitives import (
+    Cells,
+    Curves,
+    Lanes,
+    Points,
+    curves,
+    heatmap,
+    lanes,
+    scatter,
+)
 from xlx.plots.style import BLUE, GREEN, VERMILION, handle, look, looks, styled
 
 #: From "not covered" to "well-covered", each darker than the one before.
@@ -29,7 +38,7 @@ SMALLEST = 1e-12
 
 def line(label: str, dash: object, colour: object = "0.3") -> Line2D:
     """What a legend shows of a line without markers."""
-    return handle(label, look(colour, "", dash), line=True, linewidth=1.2)
+    return handle(label, look(colour, "", dash), linewidth=1.2)
 
 
 @styled
@@ -43,21 +52,18 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     sizes = order(table, "n")
     colours = matplotlib.colormaps["cividis"](np.linspace(0, 0.7, len(sizes)))
     shades = dict(zip(sizes, colours, strict=True))
-    shown = {"x": "mu", "series": "n", "labels": {n: f"_{n}" for n in sizes}}
+    shape = Curves(labels={n: f"_{n}" for n in sizes}, interval=False, width=6, height=3.2)
     positive = table.assign(**{k: table[k].where(table[k] > 0) for k in ("binomial", "matrix")})
     on = None
     for column, dash in (("binomial", "-"), ("matrix", "--")):
-        styles = {n: look(c, "", dash) for n, c in shades.items()}
-        on = curves(
-            positive, value=column, low="", looks=styles, on=on, width=6, height=3.2, **shown
-        )
+        style = replace(shape, looks={n: look(c, "", dash) for n, c in shades.items()})
+        on = curves(positive, "mu", column, hue="n", style=style, on=on)
     grey = [line("binomial: hits independent", "-"), line("random matrix, exact", "--")]
     if "vectors" in table:
         marks = looks(map(str, sizes), {})
-        styles = {n: look(c, marks[str(n)]["marker"], "none") for n, c in shades.items()}
-        curves(
-            table[table["vectors"] > 0], value="vectors", bars=True, looks=styles, on=on, **shown
-        )
+        dots = {n: look(c, marks[str(n)]["marker"], "none") for n, c in shades.items()}
+        style = replace(shape, looks=dots, interval=True, bars=True)
+        curves(table[table["vectors"] > 0], "mu", "vectors", hue="n", style=style, on=on)
         grey.append(handle("random vectors, simulated, with interval", look("0.3", "o")))
     (axes,) = on.axes.values()
     last = {n: rows.iloc[-1] for n, rows in parts(table[table["matrix"] >= SMALLEST], "n")}
@@ -90,21 +96,17 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     table = table.assign(
         level=table["band"].cat.codes.astype(float), block=table["language"].map(blocks)
     )
-    on = heatmap(
-        table.sort_values("block", kind="stable"),
-        row="language",
-        column="model",
-        value="level",
-        panel="block",
+    style = Cells(
         rows=languages,
-        across=order(table, "model"),
-        own_rows=True,
+        sharey=False,
         bar=None,
         cell=(0.2, 0.135),
         edge=(0.2, 1.6),
-        columns=n_columns,
+        wrap=n_columns,
         **BANDED,
     )
+    table = table.sort_values("block", kind="stable")
+    on = heatmap(table, "model", "language", "level", col="block", style=style)
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
         axes.tick_params(length=0, labelsize=style.TINY)
@@ -133,28 +135,26 @@ def differences(table: pd.DataFrame) -> Figure:
         drawn.append(right.assign(item=name, kind="agrees"))
         drawn.append(wrong.assign(item=[(name, index) for index in wrong.index], kind="disagrees"))
     long = pd.concat(drawn)
-    styles = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
-    on = lanes(
-        long,
-        item="item",
+    style = Lanes(
         items=list(items),
         names=items.get,
-        value="apart",
-        series="kind",
-        looks=styles,
-        low="",
+        looks={
+            "agrees": look(BLUE, "o", alpha=0.75),
+            "disagrees": look(VERMILION, "X", alpha=0.75),
+        },
+        interval=False,
         shift=0,
         spread=0.4,
         lane=0.03,
-        alpha=0.75,
         width=5.6,
     )
+    on = lanes(long, "apart", "item", hue="kind", style=style)
     (axes,) = on.axes.values()
     axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
     for row in long[long["kind"] == "disagrees"].itertuples():
         axes.annotate(  # towards the middle, where there is room
             row.what,
-            (row.apart, list(items).index(row.item)),
+            (row.apart, on.items.index(row.item)),
             xytext=(-8 if row.apart > 0 else 8, 0),
             textcoords="offset points",
             ha="right" if row.apart > 0 else "left",
@@ -177,18 +177,8 @@ def above_surface(table: pd.DataFrame) -> Figure:
     and of the model, in [0, 1]) and ``script`` (a colour and a marker each). Above the diagonal a
     model finds more translations than their spelling does.
     """
-    on = scatter(
-        table,
-        x="surface",
-        y="mu",
-        series="script",
-        panel="panel",
-        size=9,
-        alpha=0.75,
-        looks=looks(order(table, "script"), {}),
-        columns=3,
-        height=2.1,
-    )
+    style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
+    on = scatter(table, "surface", "mu", hue="script", col="panel", style=style)
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **style.GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))

@@ -12,9 +12,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from shared.shown import framed_handle, scale_about
-from xlx.plots import panels, style
-from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import styled
+from xlx.plots.panels import Panels, across, number, order
+from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.style import (
+    ABOUT,
+    GUESSING,
+    HIGH,
+    MEASURES,
+    NAMES,
+    SMALL,
+    TINY,
+    WIDTH,
+    handle,
+    language_label,
+    styled,
+)
 
 #: What the parts of a task are called, in the order of the input's (Tables 1 to 3).
 PARTS = {
@@ -29,7 +41,7 @@ _WHOLE, _DECIMAL = 0.14, 0.45
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
-    return sorted(panels.order(table, column), key="mean".__eq__)
+    return sorted(order(table, column), key="mean".__eq__)
 
 
 @styled
@@ -51,14 +63,14 @@ def grid_maps(
     whose interval (``low``, ``high``) holds the middle is white.
     """
     codes = list(dict.fromkeys([*table["first"], *table["second"]]))
-    rows, across_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
+    rows, columns_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
     within = (table["first"] == table["second"]) & (table["first"] != "all")
-    table = table.assign(value=100 * table["score"], within=within)
-    models = panels.order(table, "model")
-    room = (style.WIDTH - 0.7) / len(across_)
+    table = table.assign(value=100 * table["score"], framed=within)
+    models = order(table, "model")
+    room = (WIDTH - 0.7) / len(columns_)
     columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
-    written = [panels.number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
+    table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
     scale, label = None, f"{unit} (%; bright: high)"
     if middle is not None:
         if "low" in table:  # a printed score has no interval
@@ -67,27 +79,21 @@ def grid_maps(
             table["value"] = table["value"].mask(holds, 100 * middle)
         scale = scale_about(table["value"], 100 * middle, 10)
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
-    on = heatmap(
-        table.assign(written=written),
-        row="first",
-        column="second",
-        value="value",
-        panel="model",
+    style = Cells(
         rows=rows,
-        across=across_,
-        framed="within",
-        columns=columns,
+        columns=columns_,
+        wrap=columns,
         bar=label,
         edge=(0.7, 1.5),
-        written="written",
         cell=(min(0.36, room / columns), 0.24),
         norm=scale,
-        cmap=style.HIGH if middle is None else style.ABOUT,
+        cmap=HIGH if middle is None else ABOUT,
     )
+    on = heatmap(table, "second", "first", "value", col="model", style=style)
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
     for axes in on.axes.values():
-        small = style.SMALL if room / columns > _WHOLE + 0.02 else style.TINY
+        small = SMALL if room / columns > _WHOLE + 0.02 else TINY
         axes.tick_params(axis="x", labelsize=small)
     return on.done(second, first, handles=[framed_handle("within a language")])
 
@@ -102,7 +108,7 @@ def within_across(
     where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
     between the two points.
     """
-    return _settings(table, "language", "model", f"{unit} (%)", chance)
+    return _settings(table, "language", f"{unit} (%)", chance=chance)
 
 
 @styled
@@ -112,9 +118,7 @@ def labels(table: pd.DataFrame) -> Figure:
     ``table`` has ``label`` and the columns of `within_across`, as `mixing.by_label` gives them, and
     errors are as there.
     """
-    return _settings(
-        table, "language", ("label", "model"), "score of the examples with the label (%)"
-    )
+    return _settings(table, "language", "score of the examples with the label (%)", row="label")
 
 
 @styled
@@ -124,9 +128,8 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
     ``table`` has ``task``, ``model``, ``condition`` ("original", "shuffled", a baseline),
     ``setting``, ``score``, ``low`` and ``high``; ``chance`` maps a task to the score of guessing.
     """
-    return _settings(
-        table, "condition", ("model", "task"), "mean score over languages (%)", chance or None
-    )
+    label = "mean score over languages (%)"
+    return _settings(table, "condition", label, "model", "task", chance or None)
 
 
 @styled
@@ -137,18 +140,15 @@ def distances(table: pd.DataFrame) -> Figure:
     ``distance`` (in words), ``low`` and ``high``, as `mixing_3_qa.tails` gives them. The axis is
     logarithmic: a few intervals are very wide.
     """
-    on = lanes(
-        table.dropna(subset="distance"),
-        item="language",
+    style = Lanes(
         items=_mean_last(table, "language"),
-        names=style.language_label,
-        series="group",
-        value="distance",
-        panel="model",
+        names=language_label,
         joined=True,
-        looks={group: style.MEASURES[group] for group in _GROUPS},
+        looks={group: MEASURES[group] for group in _GROUPS},
         labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
     )
+    table = table.dropna(subset="distance")
+    on = lanes(table, "distance", "language", hue="group", col="model", style=style)
     for axes in on.axes.values():
         axes.set_xscale("log")
         axes.set_xlim(left=max(1, axes.get_xlim()[0]))
@@ -168,20 +168,15 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
     ``condition``, ``score``, ``low`` and ``high``, as `mixing_6_pairs.pair_table` gives them;
     ``columns`` panels stand side by side.
     """
-    on = lanes(
-        table,
-        item="row",
-        value="score",
-        series="condition",
-        panel="pair",
+    style = Lanes(
         scale=100,
-        looks=style.looks(panels.order(table, "condition"), {}),
-        columns=columns,
+        wrap=columns,
         width=2.3,
         lane=0.14,
         joined=table["condition"].nunique() == 2,
         names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
     )
+    on = lanes(table, "score", "row", hue="condition", col="pair", style=style)
     on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
     return on.done("accuracy (%)", handles=_chance(on, chance))
 
@@ -189,34 +184,32 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
 def _settings(
     table: pd.DataFrame,
     item: str,
-    panel: panels.Column,
     xlabel: str,
+    row: str | None = None,
+    col: str = "model",
     chance: float | Mapping[str, float] | None = None,
 ) -> Figure:
     """Points within and across, and between them the drop."""
-    on = lanes(
-        table[table["setting"] != "drop"],
-        item=item,
+    style = Lanes(
         items=_mean_last(table, item),
-        names=style.language_label,
-        value="score",
-        series="setting",
-        panel=panel,
+        names=language_label,
         scale=100,
-        labels=style.NAMES,
+        labels=NAMES,
         joined=True,
-        looks={setting: style.MEASURES[setting] for setting in _SETTINGS},
-        lane=0.085 if isinstance(panel, tuple) else 0.1,
-        columns=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
+        looks={setting: MEASURES[setting] for setting in _SETTINGS},
+        lane=0.085 if row else 0.1,
+        wrap=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )
+    table = table[table["setting"] != "drop"]
+    on = lanes(table, "score", item, hue="setting", row=row, col=col, style=style)
     return on.done(xlabel, handles=_chance(on, chance))
 
 
-def _chance(on: panels.Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:
+def _chance(on: Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:
     """Draw the share of guessing, of all panels or by task, and give its legend entry."""
     if chance is None:
         return []
     by_task = chance if isinstance(chance, Mapping) else {}
     shares = {key: by_task.get(key[1]) if by_task else chance for key in on.axes}
-    panels.across(on, {key: 100 * share for key, share in shares.items() if share is not None})
-    return [style.handle("the commonest label", style.GUESSING | {"marker": ""}, line=True)]
+    across(on, {key: 100 * share for key, share in shares.items() if share is not None})
+    return [handle("the commonest label", GUESSING)]

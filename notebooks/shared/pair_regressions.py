@@ -18,8 +18,8 @@ from shared import regressions
 from shared.abx_tables import rowed
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
-from xlx.plots.primitives import curves, lanes, scatter
-from xlx.plots.style import BLUE, MODELS, VERMILION, ZERO, look, looks, styled
+from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
+from xlx.plots.style import VERMILION, ZERO, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
@@ -336,21 +336,9 @@ def learning_scatter(
         named += [*off.nsmallest(2).index, *(off.nlargest(2).index if label else ())]
     names = table[label] if label else table["source"] + "-" + table["target"]
     table["written"] = names.where(table.index.isin(named), "")
-    options = {"panel": ("model", "task")}
-    on = scatter(
-        table,
-        x="LD",
-        y="accuracy",
-        looks={None: look(BLUE, "o")},
-        written="written",
-        width=2.7,
-        size=9,
-        alpha=0.7 if label else 0.25,
-        sharex="row",
-        sharey="col",
-        **options,
-    )
-    curves(lines, x="x", value="y", looks={None: look(VERMILION, "")}, on=on, **options)
+    style = Points(width=2.7, size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col")
+    on = scatter(table, "LD", "accuracy", row="model", col="task", style=style)
+    curves(lines, "x", "y", style=Curves(looks=look(VERMILION, "")), on=on)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
         axes.set_ylabel(REGRESSED[measures.get(task, "above")], fontsize=8)
@@ -366,20 +354,11 @@ def coefficients(table: pd.DataFrame) -> Figure:
     ``coefficient``, ``low``, ``high`` (missing where none is printed).
     """
     table = pd.concat([rows_of(table, term=name) for name in LD_AND_MD])
-    on = lanes(
-        table,
-        item="row",
-        value="coefficient",
-        series="model",
-        panel="term",
-        width=3.3,
-        looks=looks(order(table, "model"), MODELS),
-        lane=0.12,
-        sharex=False,
-        linewidth=1.5,
-        labels={"printed": "the paper's (no interval)"},
-    )
-    across(on, 0, **ZERO | {"linestyle": "-"})
+    shown = {name: x | {"linewidth": 1.5} for name, x in looks(order(table, "model")).items()}
+    labels = {"printed": "the paper's (no interval)"}
+    style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels)
+    on = lanes(table, "coefficient", "row", hue="model", col="term", style=style)
+    across(on, 0, **ZERO)
     on.titles(lambda name: f"coefficient of {name}")
     return on.done(
         "points of the score (NER: F1, else accuracy; %)\nfor 0.01 more of the predictor"

@@ -4,6 +4,8 @@ Accuracies are in [0, 1] and stand in cells as the paper prints them. Encoders a
 the order in which the table names them, languages by code and name.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.colors import Normalize
@@ -11,9 +13,8 @@ from matplotlib.figure import Figure
 
 from shared.shown import framed_handle
 from xlx.plots.panels import number, order
-from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import ABOUT, handle, language_label, look, styled
-from xlx.plots.style import looks as looks_of
+from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.style import ABOUT, handle, language_label, look, looks, styled
 
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
@@ -39,19 +40,16 @@ def accuracies(table: pd.DataFrame) -> Figure:
     ``table`` has ``encoder``, ``task``, ``corpus`` (whatever makes a map) and ``accuracy``. Tasks
     differ in how many classes they have, so only cells of a column can be compared.
     """
-    on = heatmap(
-        table,
-        row="encoder",
-        column="task",
-        value="accuracy",
-        panel="corpus",
-        columns=1,
-        written=lambda value: number(value) if pd.notna(value) else "",
+    accuracy = table["accuracy"]
+    table = table.assign(written=accuracy.map(number).where(accuracy.notna(), ""))
+    style = Cells(
+        wrap=1,
         cell=(0.62, 0.21),
         norm=Normalize(0, 1),
         bar="probing accuracy (bright: high)",
         edge=(1.7, 1.1),
     )
+    on = heatmap(table, "task", "encoder", "accuracy", col="corpus", style=style)
     return on.titles(language_label).done()
 
 
@@ -64,22 +62,17 @@ def correlations(table: pd.DataFrame) -> Figure:
     """
     rho, low, high = (table[column].map(number) for column in ("rho", "low", "high"))
     written = (rho + "\n" + low + " to " + high).where(table["rho"].notna(), "")
-    table = table.assign(written=written, apart=(table["low"] > 0) | (table["high"] < 0))
-    on = heatmap(
-        table,
-        row="language",
-        column="task",
-        value="rho",
+    table = table.assign(written=written, framed=(table["low"] > 0) | (table["high"] < 0))
+    style = Cells(
         names=language_label,
-        written="written",
-        framed="apart",
         cell=(0.86, 0.34),
         norm=Normalize(-1, 1),
         cmap=ABOUT,
         bar="Spearman's ρ of probing and\ninference, over encoders",
         edge=(1.3, 1.2),
     )
-    told = f"{table['apart'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
+    on = heatmap(table, "task", "language", "rho", style=style)
+    told = f"{table['framed'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
     return on.done(handles=[framed_handle(f"interval without 0: {told}")])
 
 
@@ -97,15 +90,8 @@ def relative(table: pd.DataFrame) -> Figure:
     written = ratio.map(number).where(ratio.notna(), "")
     table = table.assign(written=written, ratio=ratio.where(table["sign"] != 0, ratio * 0 + 1))
     n = table["task"].nunique()
-    on = heatmap(
-        table,
-        row="language",
-        column="task",
-        value="ratio",
-        panel="encoder",
-        columns=2,
-        names=lambda code: code,
-        written="written",
+    style = Cells(
+        wrap=2,
         cell=(3.8 / n, 0.17),
         cmap=ABOUT,
         turned=35,
@@ -114,6 +100,7 @@ def relative(table: pd.DataFrame) -> Figure:
         edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
+    on = heatmap(table, "task", "language", "ratio", col="encoder", style=style)
     return on.done()
 
 
@@ -126,32 +113,18 @@ def selectivity(table: pd.DataFrame) -> Figure:
     class). A row is an encoder, in it one lane per language; a hollow triangle is its control.
     """
     languages = order(table, "language")
-    looks = looks_of(languages, {})
-    shared = {"item": "encoder", "series": "language", "panel": "task", "scale": 100}
-    on = lanes(
-        table,
-        value="accuracy",
-        looks=looks,
-        columns=3,
-        width=2.4,
-        lane=0.1,
-        labels={code: language_label(code) for code in languages},
-        low="low",
-        **shared,
-    )
-    hollow = {key: own | {"marker": "<", "markerfacecolor": "white"} for key, own in looks.items()}
-    majority = dict.fromkeys(looks, _MAJORITY)
-    for column, marks, size in (("control", hollow, 3.5), ("majority", majority, 6)):
-        lanes(
-            table,
-            value=column,
-            on=on,
-            low="",
-            looks=marks,
-            labels=dict.fromkeys(looks, "_"),
-            markersize=size,
-            **shared,
-        )
+    solid = looks(languages, {})
+    hollow = {
+        code: shown | {"marker": "<", "markerfacecolor": "white", "markersize": 3.5}
+        for code, shown in solid.items()
+    }
+    majority = dict.fromkeys(languages, _MAJORITY | {"markersize": 6})
+    labels = {code: language_label(code) for code in languages}
+    style, on = Lanes(looks=solid, labels=labels, scale=100, width=2.4, lane=0.1), None
+    for column, shown in (("accuracy", solid), ("control", hollow), ("majority", majority)):
+        style = replace(style, looks=shown)
+        on = lanes(table, column, "encoder", hue="language", col="task", style=style, on=on)
+        style = replace(style, labels=dict.fromkeys(languages, "_"), interval=False)
     on.titles(lambda task: f"{task}: {ASKED[task]}" if task in ASKED else task)
     handles = [
         handle("control task", look("0.35", "<", hollow=True)),

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from tests.tables import banded, of, rows
-from xlx.plots import panels, primitives
+from xlx.plots import panels
+from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes, scatter
 from xlx.plots.style import luminance
 
 matplotlib.use("agg")
@@ -14,7 +15,6 @@ from matplotlib.patches import Rectangle
 
 CODES, MODELS = ("de", "fr", "zh"), ("mini-b", "mini-a")
 TABLE = banded(rows(0, "value", panel=MODELS, item=CODES, series=("x", "y")), "value")
-COLUMNS = {"item": "item", "value": "value", "series": "series"}
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,8 @@ def _close() -> None:
 
 
 def test_lanes_put_points_with_intervals_on_the_lines_of_their_items() -> None:
-    on = primitives.lanes(TABLE, **COLUMNS, panel="panel", items=CODES, scale=100, joined=True)
+    style = Lanes(items=CODES, scale=100, joined=True)
+    on = lanes(TABLE, "value", "item", hue="series", col="panel", style=style)
     assert list(on.axes) == list(MODELS)
     labels = on.axes[MODELS[0]].get_yticklabels()
     assert [text.get_text() for text in labels] == list(CODES)
@@ -45,9 +46,7 @@ def test_lanes_put_points_with_intervals_on_the_lines_of_their_items() -> None:
 def test_curves_break_where_there_is_no_number_and_stand_at_even_steps() -> None:
     table = TABLE.assign(step=TABLE["item"].map({"de": 0, "fr": 10, "zh": 100}))
     table.loc[table["step"] == 10, "value"] = np.nan
-    on = primitives.curves(
-        table, x="step", value="value", series="series", panel="panel", even=True
-    )
+    on = curves(table, "step", "value", hue="series", col="panel", style=Curves(even=True))
     for model, axes in on.axes.items():
         assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "10", "100"]
         for key, line in zip(dict.fromkeys(table["series"]), axes.get_lines(), strict=True):
@@ -58,10 +57,8 @@ def test_curves_break_where_there_is_no_number_and_stand_at_even_steps() -> None
 
 
 def test_scatter_draws_every_row_and_writes_names() -> None:
-    table = TABLE.assign(name=TABLE["item"].where(TABLE["item"] == "zh", ""))
-    on = primitives.scatter(
-        table, x="low", y="high", series="series", panel="panel", written="name"
-    )
+    table = TABLE.assign(written=TABLE["item"].where(TABLE["item"] == "zh", ""))
+    on = scatter(table, "low", "high", hue="series", col="panel")
     for model, axes in on.axes.items():
         points = np.concatenate([line.get_xydata() for line in axes.get_lines()])
         expected = of(table, panel=model)[["low", "high"]].to_numpy()
@@ -72,20 +69,10 @@ def test_scatter_draws_every_row_and_writes_names() -> None:
 def test_heatmap_colours_writes_frames_and_hatches() -> None:
     table = rows(1, "value", panel=MODELS, row=CODES, column=CODES)
     table["value"] = table["value"].where(table["row"] != "fr")
-    table["same"], table["best"] = table["row"] == table["column"], table["column"] == "zh"
-    on = primitives.heatmap(
-        table,
-        row="row",
-        column="column",
-        value="value",
-        panel="panel",
-        rows=CODES,
-        across=CODES,
-        written=panels.number,
-        framed="best",
-        hatched="same",
-        bar="score",
-    )
+    table["hatched"], table["framed"] = table["row"] == table["column"], table["column"] == "zh"
+    table["written"] = table["value"].map(panels.number)
+    style = Cells(rows=CODES, columns=CODES, bar="score")
+    on = heatmap(table, "column", "row", "value", col="panel", style=style)
     bars = [axes for axes in on.figure.axes if axes.get_label() == "<colorbar>"]
     assert [axes.get_xlabel() for axes in bars] == ["score"]  # one for all
     for model, axes in on.axes.items():

@@ -3,7 +3,7 @@
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,24 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
+from xlx.results.deferred import deferred
 
-Column = str | tuple[str, str] | None
+optimize = deferred("scipy.optimize")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How panels lie: ``wrap`` in a row, each ``width`` by ``height``, ``edge`` around all.
+
+    In inches; ``sharex`` and ``sharey`` as in ``plt.subplots``. The base of all styles.
+    """
+
+    wrap: int = 4
+    width: float = 2.6
+    height: float = 2.4
+    edge: tuple[float, float] = (0.7, 0.9)
+    sharex: str | bool = True
+    sharey: str | bool = True
 
 
 def order(table: pd.DataFrame, column: str) -> list:
@@ -40,20 +56,22 @@ def parts(table: pd.DataFrame, *columns: str) -> Iterator[tuple[object, pd.DataF
 
 @dataclass
 class Panels:
-    """Axes by the value of the column (or columns) that they are of, in their figure."""
+    """Axes by the value of the column that they are of (or values, of two), in their figure.
+
+    ``items``: what stands on their lines, where they have such (`primitives.lanes`).
+    """
 
     figure: Figure
-    panel: Column
+    by: tuple[str, ...]
     axes: dict[object, Axes]
     across: int
+    items: Sequence = ()
 
     def each(self, table: pd.DataFrame) -> Iterator[tuple[Axes, pd.DataFrame]]:
         """Axes with their rows of a table; one that lacks the column is drawn in all of them."""
         for key, axes in self.axes.items():
-            if isinstance(self.panel, tuple):
-                yield axes, rows_of(table, **dict(zip(self.panel, key, strict=True)))
-            else:
-                yield axes, rows_of(table, **{self.panel: key} if self.panel else {})
+            values = (key,) if len(self.by) == 1 else key
+            yield axes, rows_of(table, **dict(zip(self.by, values, strict=True)))
 
     def titles(self, name: Callable[[object], str] | Mapping) -> "Panels":
         """Titles of the panels by the values of the column, in lines as long as a panel is wide."""
@@ -69,17 +87,17 @@ class Panels:
         first, *others = self.axes.values()
         (self.figure.supxlabel if others else first.set_xlabel)(x, fontsize=9)
         (self.figure.supylabel if others else first.set_ylabel)(y, fontsize=9)
-        told: dict[str, Artist] = {}
+        entries: dict[str, Artist] = {}
         for axes in self.axes.values():
             for shown, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                told.setdefault(label, shown)
-        told |= {shown.get_label(): shown for shown in handles}
-        if told:
-            longest = max(map(len, told)) * 0.062 + 0.55
+                entries.setdefault(label, shown)
+        entries |= {shown.get_label(): shown for shown in handles}
+        if entries:
+            longest = max(map(len, entries)) * 0.062 + 0.55
             most = max(1, int((self.figure.get_figwidth() - 0.3) / longest))
-            columns = math.ceil(len(told) / math.ceil(len(told) / most))
+            columns = math.ceil(len(entries) / math.ceil(len(entries) / most))
             legend = self.figure.legend(
-                told.values(), told, loc="outside upper center", ncols=columns
+                entries.values(), entries, loc="outside upper center", ncols=columns
             )
             for shown in legend.legend_handles:
                 if isinstance(shown, Line2D):
@@ -89,35 +107,36 @@ class Panels:
 
 def panels(
     table: pd.DataFrame,
-    panel: Column = None,
-    *,
-    columns: int = 4,
-    width: float = 2.6,
-    height: float = 2.4,
-    edge: tuple[float, float] = (0.7, 0.9),
-    **options: object,
+    row: str | None = None,
+    col: str | None = None,
+    layout: Layout = Layout(),
 ) -> Panels:
-    """A panel for each value of a column, in rows of ``columns``, or for each pair of values.
+    """A panel for each value of ``col``, or for each pair of values of ``row`` and ``col``.
 
-    Sizes in inches, ``edge`` of what stands around all; the figure is never wider than a notebook.
+    The figure is never wider than a notebook.
     """
-    if isinstance(panel, tuple):
-        keys = list(itertools.product(*(order(table, column) for column in panel)))
-        columns = len(order(table, panel[1]))
-    else:
-        keys = [None] if panel is None else order(table, panel)
-    columns = min(columns, len(keys))
+    by = tuple(filter(None, (row, col)))
+    keys = list(itertools.product(*(order(table, column) for column in by)))
+    columns = min(len(order(table, col)) if row else layout.wrap, len(keys))
     down = math.ceil(len(keys) / columns)
-    size = (min(WIDTH, width * columns + edge[0]), height * down + edge[1])
-    figure, grid = plt.subplots(down, columns, squeeze=False, figsize=size, **options)
-    for number, axes in enumerate(grid.flat):
-        axes.set_visible(number < len(keys))
-        if len(keys) - columns <= number < len(keys):  # nothing stands below
-            axes.tick_params(labelbottom=True)
-    drawn = Panels(figure, panel, dict(zip(keys, grid.flat, strict=False)), columns)
-    return drawn.titles(
-        lambda key: ": ".join(map(str, key)) if isinstance(key, tuple) else str(key or "")
+    figure, grid = plt.subplots(
+        down,
+        columns,
+        squeeze=False,
+        figsize=(
+            min(WIDTH, layout.width * columns + layout.edge[0]),
+            layout.height * down + layout.edge[1],
+        ),
+        sharex=layout.sharex,
+        sharey=layout.sharey,
     )
+    for place, axes in enumerate(grid.flat):
+        axes.set_visible(place < len(keys))
+        if len(keys) - columns <= place < len(keys):  # nothing stands below
+            axes.tick_params(labelbottom=True)
+    names = [key[0] if len(by) == 1 else key for key in keys]
+    drawn = Panels(figure, by, dict(zip(names, grid.flat, strict=False)), columns)
+    return drawn.titles(lambda key: ": ".join(map(str, key if isinstance(key, tuple) else [key])))
 
 
 def across(
@@ -133,8 +152,8 @@ def across(
             axes.axhline(y, **style)
 
 
-def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series, column: str) -> None:
-    """Names beside some points, towards the middle, each as far from the next as it is high."""
+def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series) -> None:
+    """What is ``written`` beside points, towards the middle, each as far from the next as high."""
     middle = (x.min() + x.max()) / 2
     low, high = axes.get_ylim()
     for right in (True, False):
@@ -142,7 +161,7 @@ def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series, column: st
         placed = apart(y[side.index].to_numpy(float), 0.075 * (high - low))
         for index, height in zip(side.index, placed, strict=True):
             axes.annotate(
-                side.loc[index, column],
+                side.loc[index, "written"],
                 (x[index], y[index]),
                 xytext=(x[index] + (-0.06 if right else 0.06) * (x.max() - x.min()), height),
                 ha="right" if right else "left",
@@ -156,12 +175,9 @@ def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series, column: st
 def apart(heights: np.ndarray, least: float) -> np.ndarray:
     """Heights moved as little as can be (least squares) so that each is ``least`` from the next."""
     ranks, room = np.argsort(heights, kind="stable"), least * np.arange(len(heights))
-    bare = heights[ranks] - room
-    n = range(len(heights))
-    # Without the distances that have to be, what is left is not to fall: isotonic regression.
-    level = [max(min(bare[i : j + 1].mean() for j in n[k:]) for i in n[: k + 1]) for k in n]
     moved = np.empty(len(heights))
-    moved[ranks] = level + room
+    # Without the distances that have to be, what is left is not to fall.
+    moved[ranks] = optimize.isotonic_regression(heights[ranks] - room).x + room
     return moved
 
 

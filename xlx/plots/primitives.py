@@ -1,13 +1,15 @@
 """Four primitives: `lanes`, `curves`, `scatter`, `heatmap`.
 
-Each takes a tidy table (one row per observation) and the names of its columns: ``panel`` (one
-column, or a pair of them for rows and columns of panels), ``item``, ``series``, ``value``; its
-interval is in the columns ``low`` and ``high``, if the table has them and ``low`` is not "". Order
-is that of the table. Each returns `Panels`, and draws on those given as ``on``, so that one lies
-over another; `Panels.done` writes on the axes and sets the legend above the data.
+Each takes a tidy table (one row per observation), the names of its columns (``x``, ``y``, ``hue``:
+a look each; ``row`` and ``col``: a panel each), and a style. Some columns say more, where a table
+has them: ``low`` and ``high``, the interval; ``written``, a name at a point or a text in a cell;
+``framed`` and ``hatched``, which cells are. Order is that of the table. Each returns `Panels`, and
+draws on those given as ``on``, so that one lies over another; `Panels.done` writes on the axes and
+sets the legend above the data.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,12 +21,9 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from xlx.plots.panels import HATCHED, Column, Panels, order, panels, parts, write
-from xlx.plots.style import HIGH, MISSING, SMALL, TINY, Look, ink
+from xlx.plots.panels import HATCHED, Layout, Panels, order, panels, parts, write
+from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink, look
 from xlx.plots.style import looks as looks_of
-from xlx.results.deferred import deferred
-
-seaborn = deferred("seaborn")
 
 #: Black lined with white shows on dark and bright cells alike.
 FRAME = {
@@ -36,353 +35,318 @@ FRAME = {
 }
 
 
-def _ends(
-    rows: pd.DataFrame, value: str, scale: float, low: str, high: str = "high"
-) -> np.ndarray | None:
-    """Lengths of error bars, ``(2, n)``; rounding may put an end past its point."""
-    if low not in rows:
-        return None
-    ends = np.array([rows[value] - rows[low], rows[high] - rows[value]], dtype=float)
-    return scale * np.maximum(ends, 0)
+def tick(value: object) -> str:
+    """What stands at an axis: a number with its thousands apart, or the text."""
+    return f"{value:,}" if isinstance(value, int | float | np.number) else str(value)
 
 
-def _looks(table: pd.DataFrame, series: str | None, given: Mapping | None) -> dict[object, Look]:
-    """Looks of the series in a table; where looks are given, of those alone, in their order."""
-    there = order(table, series) if series else [None]
-    return {k: x for k, x in given.items() if k in there} if given else looks_of(there)
+@dataclass(frozen=True)
+class Series(Layout):
+    """How series look: ``looks`` and ``labels`` by value of ``hue``, or one of each without it.
+
+    Of several looks, those given are drawn, in their order. Values are times ``scale``; without
+    ``interval`` that of the table is not drawn.
+    """
+
+    looks: Mapping | None = None
+    labels: Mapping | str | None = None
+    scale: float = 1
+    interval: bool = True
+
+    def shown(self, table: pd.DataFrame, hue: str | None) -> dict[object, Look]:
+        """The look of each series of a table."""
+        if hue is None:
+            return {None: self.looks or look(BLUE, "o")}
+        there = order(table, hue)
+        return {k: x for k, x in (self.looks or looks_of(there)).items() if k in there}
+
+    def label(self, key: object) -> object:
+        """What a series is called; of all rows the key is None."""
+        return self.labels if key is None else (self.labels or {}).get(key, key)
+
+    def ends(
+        self, rows: pd.DataFrame, value: str, low: str = "low", high: str = "high"
+    ) -> np.ndarray | None:
+        """Lengths of error bars, ``(2, n)``; rounding may put an end past its point."""
+        if low not in rows or not self.interval:
+            return None
+        ends = np.array([rows[value] - rows[low], rows[high] - rows[value]], dtype=float)
+        return self.scale * np.maximum(ends, 0)
 
 
-def _of_series(
-    rows: pd.DataFrame, series: str | None, shown: Mapping, labels: Mapping | None
-) -> Iterator[tuple[pd.DataFrame, Look, object]]:
-    """Rows, look and label of each series."""
-    for key, look in shown.items():
-        label = (labels or {}).get(key, key)
-        yield rows if series is None else rows[rows[series] == key], look, label
+@dataclass(frozen=True)
+class Lanes(Series):
+    """The style of `lanes`, each ``lane`` inches high; ``names`` gives the name of an item.
+
+    Series lie from above in their order, or all at the height ``shift``; rows of one place are
+    spread over ``spread`` of the line. ``wide``: columns of a second, thinner interval. ``joined``:
+    a line between the series of an item.
+    """
+
+    wrap: int = 3
+    edge: tuple[float, float] = (1.4, 0.75)
+    items: Sequence | None = None
+    names: Callable[[str], str] = str
+    wide: tuple[str, str] | None = None
+    shift: float | None = None
+    spread: float = 0
+    joined: bool = False
+    lane: float = 0.11
 
 
 def lanes(
     table: pd.DataFrame,
-    *,
-    item: str,
-    value: str,
-    series: str | None = None,
-    panel: Column = None,
-    looks: Mapping | None = None,
-    labels: Mapping[str, str] | None = None,
-    items: Sequence | None = None,
-    names: Callable[[str], str] = str,
-    scale: float = 1,
-    low: str = "low",
-    wide: tuple[str, str] | None = None,
-    shift: float | None = None,
-    spread: float = 0,
-    joined: bool = False,
-    missing: bool = False,
-    lane: float = 0.11,
+    x: str,
+    y: str,
+    hue: str | None = None,
+    row: str | None = None,
+    col: str | None = None,
+    style: Lanes = Lanes(),
     on: Panels | None = None,
-    columns: int = 3,
-    width: float = 2.6,
-    sharex: str | bool = "all",
-    **marks: object,
 ) -> Panels:
-    """One line per item, on it a point with its interval for each series.
-
-    Series lie in lanes, from above in the order of ``looks``, or all at the height ``shift``; rows
-    of one place are spread over ``spread`` of the line. ``wide``: columns of a second, thinner
-    interval. ``joined``: a line between the series of an item. ``missing``: say what has no number.
-    """
-    shown = _looks(table, series, looks)
-    items = order(table, item) if items is None else list(items)
+    """One line per item (``y``), on it a point with its interval for each series."""
+    looks = style.shown(table, hue)
     if on is None:
-        on = panels(
-            table,
-            panel,
-            columns=columns,
-            width=width,
-            sharex=sharex,
-            sharey=True,
-            height=(lane * len(shown) + 0.1) * len(items) + 0.3,
-            edge=(1.4, 0.75),
-        )
-        _rule(on, items, names)
-    reach = min(0.13 * (len(shown) - 1), 0.36)
-    heights = np.linspace(-reach, reach, len(shown)) if shift is None else [shift] * len(shown)
-    style = {"linestyle": "none", "capsize": 1.5, "linewidth": 1, "markersize": 4} | marks
+        items = order(table, y) if style.items is None else style.items
+        height = (style.lane * len(looks) + 0.1) * len(items) + 0.3
+        on = panels(table, row, col, replace(style, height=height))
+        on.items = items
+        _rule(on, style.names)
+    reach = min(0.13 * (len(looks) - 1), 0.36)
+    first, last = (-reach, reach) if style.shift is None else (style.shift, style.shift)
+    heights = np.linspace(first, last, len(looks))
     for axes, part in on.each(table):
-        series_rows = _of_series(part, series, shown, labels)
-        for (rows, look, label), height in zip(series_rows, heights, strict=True):
-            x, y = scale * rows[value], rows[item].map(items.index).to_numpy(float) + height
-            if spread:
-                turn = [list(y[:place]).count(height) % 5 for place, height in enumerate(y)]
-                y += spread * np.array([0.0, 0.5, -0.5, 0.25, -0.25])[turn]
-            if wide:
-                axes.errorbar(
-                    x,
-                    y,
-                    xerr=_ends(rows, value, scale, *wide),
-                    fmt="none",
-                    ecolor=look["color"],
-                    linewidth=0.7,
-                    capsize=2.5,
-                )
-            ends = _ends(rows, value, scale, low)
-            axes.errorbar(x, y, xerr=ends, label=label, **(look | style))
-            for middle in y[x.isna().to_numpy()] if missing else ():
-                said = f"{rows[series].iloc[0]}: none"
-                axes.text(
-                    0.02,
-                    middle,
-                    said,
-                    transform=axes.get_yaxis_transform(),
-                    va="center_baseline",
-                    fontsize=TINY,
-                    color=look["color"],
-                )
-        if joined:
-            ends = part.pivot(index=item, columns=series, values=value).reindex(columns=list(shown))
-            y = np.add.outer(heights, ends.index.map(items.index).to_numpy(float))
-            axes.plot(scale * ends.to_numpy(float).T, y, color="0.75", linewidth=1, zorder=1.5)
+        for (key, shown), height in zip(looks.items(), heights, strict=True):
+            rows = part if hue is None else part[part[hue] == key]
+            values = style.scale * rows[x]
+            places = rows[y].map(on.items.index).to_numpy(float) + height
+            turn = pd.Series(places).groupby(places).cumcount() % 5
+            places += style.spread * np.array([0.0, 0.5, -0.5, 0.25, -0.25])[turn]
+            if style.wide:
+                ends = style.ends(rows, x, *style.wide)
+                thin = {"ecolor": shown["color"], "linewidth": 0.7, "capsize": 2.5}
+                axes.errorbar(values, places, xerr=ends, fmt="none", **thin)
+            marks = {"capsize": 1.5, "linewidth": 1, "markersize": 4, "label": style.label(key)}
+            marks |= shown | {"linestyle": "none"}
+            axes.errorbar(values, places, xerr=style.ends(rows, x), **marks)
+        if style.joined:
+            ends = part.pivot(index=y, columns=hue, values=x).reindex(columns=list(looks))
+            places = np.add.outer(heights, ends.index.map(on.items.index).to_numpy(float))
+            ends = style.scale * ends.to_numpy(float).T
+            axes.plot(ends, places, color="0.75", linewidth=1, zorder=1.5)
     return on
 
 
-def _rule(on: Panels, items: Sequence, names: Callable[[str], str]) -> None:
+def _rule(on: Panels, names: Callable[[str], str]) -> None:
     """Lines of items, from above, with a thin line between them and a dark one above the mean."""
     for axes in on.axes.values():
-        for edge, item in enumerate(items[1:], start=1):
+        for edge, item in enumerate(on.items[1:], start=1):
             colour, width = ("0.3", 0.8) if item == "mean" else ("0.9", 0.5)
             axes.axhline(edge - 0.5, color=colour, linewidth=width)
-        axes.set_yticks(range(len(items)), [names(name) for name in items])
-        axes.set_ylim(len(items) - 0.5, -0.5)
+        axes.set_yticks(range(len(on.items)), map(names, on.items))
+        axes.set_ylim(len(on.items) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
+
+
+@dataclass(frozen=True)
+class Curves(Series):
+    """The style of `curves`: intervals are bands, or ``bars``.
+
+    ``even``: values of ``x`` at even distances, as of checkpoints; ``shift`` moves series apart by
+    so much of ``x``; one point in ``every`` is marked.
+    """
+
+    height: float = 2.2
+    sharex: str | bool = False
+    bars: bool = False
+    shift: float = 0
+    even: bool = False
+    every: int = 1
 
 
 def curves(
     table: pd.DataFrame,
-    *,
     x: str,
-    value: str,
-    series: str | None = None,
-    panel: Column = None,
-    looks: Mapping | None = None,
-    labels: Mapping[str, str] | None = None,
-    scale: float = 1,
-    low: str = "low",
-    bars: bool = False,
-    shift: float = 0,
-    even: bool = False,
-    every: int | None = None,
+    y: str,
+    hue: str | None = None,
+    row: str | None = None,
+    col: str | None = None,
+    style: Curves = Curves(),
     on: Panels | None = None,
-    columns: int = 4,
-    width: float = 2.6,
-    height: float = 2.2,
-    sharex: str | bool = False,
-    sharey: str | bool = True,
-    **marks: object,
 ) -> Panels:
-    """One line per series over ``x`` with its interval as a band, or as ``bars``.
-
-    Lines break where there is no number. ``even``: values of ``x`` at even distances, as of
-    checkpoints; ``shift`` moves series apart by so much of ``x``; one point in ``every`` is marked.
-    """
-    shown = _looks(table, series, looks)
-    if on is None:
-        on = panels(
-            table, panel, columns=columns, width=width, height=height, sharex=sharex, sharey=sharey
-        )
-    style = {"linewidth": 1.3, "markersize": 4} | marks
+    """One line per series over ``x`` with its interval; it breaks where there is no number."""
+    on = on or panels(table, row, col, style)
+    looks = style.shown(table, hue)
     for axes, part in on.each(table):
         steps = sorted(part[x].dropna().unique())
-        for number, (rows, look, label) in enumerate(_of_series(part, series, shown, labels)):
-            rows = rows.sort_values(x)
-            places = (rows[x].map(steps.index) if even else rows[x]).to_numpy(float)
-            places = places + shift * (number - (len(shown) - 1) / 2)
-            y, ends = scale * rows[value].to_numpy(float), _ends(rows, value, scale, low)
-            if bars:
-                axes.errorbar(places, y, yerr=ends, capsize=1.5, label=label, **(look | style))
+        for number, (key, shown) in enumerate(looks.items()):
+            rows = (part if hue is None else part[part[hue] == key]).sort_values(x)
+            places = (rows[x].map(steps.index) if style.even else rows[x]).to_numpy(float)
+            places = places + style.shift * (number - (len(looks) - 1) / 2)
+            values, ends = style.scale * rows[y].to_numpy(float), style.ends(rows, y)
+            marks = {"linewidth": 1.3, "markersize": 4, "label": style.label(key)} | shown
+            if style.bars:
+                axes.errorbar(places, values, yerr=ends, capsize=1.5, **marks)
                 continue
-            options = {"markevery": (number % every, every)} if every else {}
-            axes.plot(places, y, label=label, **(look | style), **options)
-            if ends is not None and rows[low].notna().any():
-                axes.fill_between(
-                    places, y - ends[0], y + ends[1], color=look["color"], alpha=0.18, linewidth=0
-                )
-        if even:
-            axes.set_xticks(range(len(steps)), [f"{step:,}" for step in steps])
+            axes.plot(places, values, markevery=(number % style.every, style.every), **marks)
+            if ends is not None and rows["low"].notna().any():
+                band = values - ends[0], values + ends[1]
+                axes.fill_between(places, *band, color=shown["color"], alpha=0.18, linewidth=0)
+        if style.even:
+            axes.set_xticks(range(len(steps)), map(tick, steps))
             axes.tick_params(axis="x", rotation=90 if len(steps) > 8 else 0)
     return on
 
 
+@dataclass(frozen=True)
+class Points(Series):
+    """The style of `scatter`: the area of a point, and how much it covers."""
+
+    size: float = 12
+    alpha: float = 0.6
+
+
 def scatter(
     table: pd.DataFrame,
-    *,
     x: str,
     y: str,
-    series: str | None = None,
-    panel: Column = None,
-    looks: Mapping | None = None,
-    labels: Mapping[str, str] | None = None,
-    scale: float = 1,
-    written: str | None = None,
-    size: float = 12,
-    alpha: float = 0.6,
-    **room: object,
+    hue: str | None = None,
+    row: str | None = None,
+    col: str | None = None,
+    style: Points = Points(),
 ) -> Panels:
-    """One point per row at ``x`` and ``y``; ``written``: its label; ``room``: of `panels`."""
-    shown = _looks(table, series, looks)
-    on = panels(table, panel, **({"sharex": True, "sharey": True} | room))
+    """One point per row at ``x`` and ``y``."""
+    on = panels(table, row, col, style)
     for axes, part in on.each(table):
-        for rows, look, label in _of_series(part, series, shown, labels):
+        for key, shown in style.shown(table, hue).items():
+            rows = part if hue is None else part[part[hue] == key]
             axes.plot(
-                scale * rows[x],
-                scale * rows[y],
-                look["marker"],
-                color=look["color"],
-                alpha=alpha,
-                markeredgewidth=0.6 if look["markerfacecolor"] == "white" else 0,
-                markerfacecolor=look["markerfacecolor"],
-                markersize=size**0.5,
-                label=label,
+                style.scale * rows[x],
+                style.scale * rows[y],
+                shown["marker"],
+                color=shown["color"],
+                alpha=style.alpha,
+                markeredgewidth=0.6 if shown["markerfacecolor"] == "white" else 0,
+                markerfacecolor=shown["markerfacecolor"],
+                markersize=style.size**0.5,
+                label=style.label(key),
             )
-        if written:
-            write(axes, part[part[written] != ""], scale * part[x], scale * part[y], written)
+        if "written" in part:
+            named = part[part["written"] != ""]
+            write(axes, named, style.scale * part[x], style.scale * part[y])
     return on
+
+
+@dataclass(frozen=True)
+class Cells(Layout):
+    """The style of `heatmap`; a ``cell`` in inches, where there is room.
+
+    Panels with one value of the column ``bar_by`` share a ``norm`` (None: from their lowest to
+    their highest value), a ``cmap`` and a bar of colours below them, called ``bar`` (None: no bar;
+    "": that value): one of each, or by value. Axes that are not shared have only the rows, or
+    columns, of their panel. ``missing``: what cells without a number are.
+    """
+
+    edge: tuple[float, float] = (1.6, 1.3)
+    rows: Sequence | None = None
+    columns: Sequence | None = None
+    names: Callable[[object], str] = tick
+    norm: Normalize | Mapping | None = None
+    cmap: object = HIGH
+    bar: str | Mapping | None = ""
+    bar_by: str | None = None
+    cell: tuple[float, float] = (0.3, 0.22)
+    turned: float = 0
+    extend: str = "neither"
+    missing: str = "not measured"
 
 
 def heatmap(
     table: pd.DataFrame,
-    *,
-    row: str,
-    column: str,
-    value: str,
-    panel: Column = None,
-    rows: Sequence | None = None,
-    across: Sequence | None = None,
-    names: Callable = str,
-    tops: Callable = str,
-    norm: Normalize | Mapping | None = None,
-    cmap: object = HIGH,
-    bar: str | Mapping | None = "",
-    bar_by: Callable = lambda key: None,
-    written: str | Callable | None = None,
-    framed: str | None = None,
-    hatched: str | None = None,
-    cell: tuple[float, float] = (0.3, 0.22),
-    edge: tuple[float, float] = (1.6, 1.3),
-    columns: int = 4,
-    turned: float = 0,
-    extend: str = "neither",
-    own_rows: bool = False,
-    own_columns: bool = False,
-    grey: str = "not measured",
+    x: str,
+    y: str,
+    hue: str,
+    row: str | None = None,
+    col: str | None = None,
+    style: Cells = Cells(),
 ) -> Panels:
-    """Coloured cells, the first row above; ``grey``: what cells without a number are.
-
-    Panels with one key by ``bar_by`` share a ``norm`` (None: from their lowest to their highest
-    value) and a bar of colours below them, called ``bar`` (None: no bar). ``written`` in cells: a
-    column of texts, or a function of the value; ``framed`` and ``hatched``: columns that say which.
-    ``cell``: its size in inches where there is room. ``own_rows``, ``own_columns``: a panel has
-    only those of its part.
-    """
-    rows = order(table, row) if rows is None else list(rows)
-    across = order(table, column) if across is None else list(across)
-    n_rows, n_across, options = len(rows), len(across), {}
-    split = [x for _, x in parts(table, *([panel] if isinstance(panel, str) else panel or ()))]
-    if own_rows:
-        n_rows = max(part[row].nunique() for part in split)
-    if own_columns:
-        counts = [part[column].nunique() for part in split]
-        n_across = sum(counts) / len(counts)
-        options = {} if own_rows else {"gridspec_kw": {"width_ratios": counts}}
-    on = panels(
-        table,
-        panel,
-        columns=columns,
-        width=cell[0] * n_across + 0.12,
-        edge=edge,
-        height=cell[1] * n_rows + 0.3,
-        sharey=not own_rows,
-        **options,
-    )
-    of_key = dict(zip(on.axes, (part for _, part in on.each(table)), strict=True))
-    for group in dict.fromkeys(map(bar_by, on.axes)):
-        members = [key for key in on.axes if bar_by(key) == group]
-        known = pd.concat([of_key[key][value] for key in members]).dropna()
-        scale = norm.get(group) if isinstance(norm, Mapping) else norm
-        scale = scale or Normalize(known.min(), known.max())
-        colours = ScalarMappable(scale, cmap[group] if isinstance(cmap, Mapping) else cmap)
-        for key in members:
-            axes, part = on.axes[key], of_key[key]
-            shown = [c for c in across if c in set(part[column])] if own_columns else across
-            lines = [r for r in rows if r in set(part[row])] if own_rows else rows
-            cells = part.pivot(index=row, columns=column, values=value)
-            _colour(axes, cells.reindex(index=lines, columns=shown), colours)
-            inside = part[part[row].isin(lines) & part[column].isin(shown)]
-            places = inside[column].map(shown.index), inside[row].map(lines.index)
-            _mark(axes, inside, places, value, colours, (written, framed, hatched))
-            if (inside[value].notna() | inside.get(hatched, False)).sum() < len(lines) * len(shown):
-                axes.add_patch(Rectangle((0, 0), 0, 0, color=MISSING, label=grey))
-            axes.set_xticks(np.arange(len(shown)) + 0.5, [tops(name) for name in shown])
-            axes.set_yticks(np.arange(len(lines)) + 0.5, [names(name) for name in lines])
-            if turned:
-                straight = {"ha": "right", "rotation_mode": "anchor"} if turned != 90 else {}
-                plt.setp(axes.get_xticklabels(), rotation=turned, **straight)
+    """Coloured cells, of ``hue`` at the column ``x`` and the row ``y``, the first row above."""
+    rows = order(table, y) if style.rows is None else style.rows
+    columns = order(table, x) if style.columns is None else style.columns
+    split = [part for _, part in parts(table, *filter(None, (row, col)))]
+    n_rows = len(rows) if style.sharey else max(part[y].nunique() for part in split)
+    n_columns = len(columns) if style.sharex else np.mean([part[x].nunique() for part in split])
+    size = {"width": style.cell[0] * n_columns + 0.12, "height": style.cell[1] * n_rows + 0.3}
+    on = panels(table, row, col, replace(style, sharex=False, **size))
+    for group, whole in parts(table, style.bar_by) if style.bar_by else [("", table)]:
+        norm, cmap, bar = (
+            given.get(group) if isinstance(given, Mapping) else given
+            for given in (style.norm, style.cmap, style.bar)
+        )
+        norm = norm or Normalize(whole[hue].min(), whole[hue].max())
+        colours, coloured = ScalarMappable(norm, cmap), []
+        for axes, part in on.each(whole):
+            if len(part):
+                cells = part.pivot(index=y, columns=x, values=hue).astype(float)
+                cells = cells.reindex(
+                    index=[name for name in rows if style.sharey or name in cells.index],
+                    columns=[name for name in columns if style.sharex or name in cells],
+                )
+                _colour(axes, cells, colours, style)
+                inside = part[part[y].isin(cells.index) & part[x].isin(cells)]
+                places = inside[x].map(cells.columns.get_loc), inside[y].map(cells.index.get_loc)
+                _mark(axes, inside, places, inside[hue], colours)
+                if (inside[hue].notna() | inside.get("hatched", False)).sum() < cells.size:
+                    axes.add_patch(Rectangle((0, 0), 0, 0, color=MISSING, label=style.missing))
+                coloured.append(axes)
         if bar is not None:
-            wide = on.figure.get_figwidth() * len(members) / len(on.axes)
-            if own_columns and not own_rows:
-                wide *= of_key[key][column].nunique() / n_across
+            wide = on.figure.get_figwidth() * len(coloured) / len(on.axes)
             strip = on.figure.colorbar(
                 colours,
-                ax=[on.axes[key] for key in members],
+                ax=coloured,
                 orientation="horizontal",
                 pad=0.015,
-                extend=extend,
+                extend=style.extend,
                 shrink=min(1, 4 / wide),
                 aspect=min(4, wide) / 0.1,
                 fraction=0.05,
             )
-            strip.set_label(bar.get(group, "") if isinstance(bar, Mapping) else bar, fontsize=8)
+            strip.set_label(bar or group, fontsize=8)
             strip.locator = MaxNLocator(nbins=max(2, min(6, int(2 * wide))))
             strip.outline.set_visible(False)
     return on
 
 
-def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable) -> None:
-    """The cells of one panel of `heatmap`."""
+def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cells) -> None:
+    """The cells of one panel of `heatmap`, and the names of its rows and columns."""
     axes.set_facecolor(MISSING)
-    seaborn.heatmap(
-        cells.astype(float),
-        ax=axes,
-        cmap=colours.cmap,
-        norm=colours.norm,
-        cbar=False,
-        linewidths=0.4,
-        linecolor="white",
-        xticklabels=False,
-        yticklabels=False,
+    axes.pcolormesh(
+        cells.to_numpy(), cmap=colours.cmap, norm=colours.norm, linewidth=0.4, edgecolor="white"
     )
-    axes.set(xlabel="", ylabel="", xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
+    axes.set(xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
     axes.tick_params(length=0, labelsize=SMALL, pad=2)
+    axes.set_xticks(np.arange(cells.shape[1]) + 0.5, map(tick, cells))
+    axes.set_yticks(np.arange(len(cells)) + 0.5, map(style.names, cells.index))
+    if style.turned:
+        straight = {"ha": "right", "rotation_mode": "anchor"} if style.turned != 90 else {}
+        plt.setp(axes.get_xticklabels(), rotation=style.turned, **straight)
 
 
 def _mark(
     axes: Axes,
     table: pd.DataFrame,
     places: tuple[pd.Series, pd.Series],
-    value: str,
+    values: pd.Series,
     colours: ScalarMappable,
-    marks: tuple,
 ) -> None:
     """What is written in cells, framed and hatched."""
-    written, framed, hatched = marks
-    for entry, x, y in zip(table.to_dict("records"), *places, strict=True):
-        if hatched and entry[hatched]:
+    for entry, x, y, value in zip(table.to_dict("records"), *places, values, strict=True):
+        if entry.get("hatched"):
             axes.add_patch(Rectangle((x, y), 1, 1, **HATCHED))
             continue
-        if text := written(entry[value]) if callable(written) else entry.get(written, ""):
-            known = pd.notna(entry[value])
+        if text := entry.get("written"):
             axes.text(
                 x + 0.5,
                 y + 0.5,
@@ -390,7 +354,7 @@ def _mark(
                 ha="center",
                 fontsize=TINY,
                 va="center" if "\n" in text else "center_baseline",
-                color=ink(colours.to_rgba(entry[value])) if known else "black",
+                color="black" if pd.isna(value) else ink(colours.to_rgba(value)),
             )
-        if framed and entry[framed]:
+        if entry.get("framed"):
             axes.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, **FRAME))

@@ -40,14 +40,25 @@ _DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3,
 #: White around small text, so that it can be read across a line.
 HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
-ZERO = {"color": "0.4", "linewidth": 1}
+ZERO = {"color": "0.4", "linewidth": 1, "linestyle": "-"}
 Look = dict[str, object]
 
 
-def look(colour: str, marker: str, dash: object = "-", *, hollow: bool = False) -> Look:
-    """How points and lines of a thing are drawn; it has to differ in two ways from all others."""
+def look(
+    colour: str, marker: str, dash: object = "-", *, hollow: bool = False, **options: object
+) -> Look:
+    """How points and lines of a thing are drawn; it has to differ in two ways from all others.
+
+    ``options``: others of matplotlib's lines.
+    """
     face = "white" if hollow else colour
-    return {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": face}
+    return {
+        "color": colour,
+        "marker": marker,
+        "linestyle": dash,
+        "markerfacecolor": face,
+        **options,
+    }
 
 
 #: The miniatures; the models of the papers look like the miniature that stands for them.
@@ -107,7 +118,7 @@ NAMES = {
 }
 
 
-def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS) -> dict[str, Look]:
+def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) -> dict[str, Look]:
     """A look for each key: that of the palette, or the first that no other key has.
 
     ValueError for more keys than can be told apart.
@@ -131,9 +142,9 @@ def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS) -> dict[str
     return chosen | dict(zip(rest, free, strict=False))
 
 
-def handle(label: str, shown: Look, *, line: bool = False, **options: object) -> Line2D:
-    """What a legend shows for a look: its marker, and the line where lines are drawn."""
-    points = {} if line else {"linestyle": "none"}
+def handle(label: str, shown: Look, **options: object) -> Line2D:
+    """What a legend shows for a look: its marker, or a line where it has none."""
+    points = {"linestyle": "none"} if shown.get("marker") else {}
     return Line2D([], [], label=label, **({"markersize": 4.5} | shown | points | options))
 
 

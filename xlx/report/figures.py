@@ -1,6 +1,7 @@
 """The figures of a report, from its tables: the same on the page and in the notebook."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,8 +11,17 @@ from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
 from xlx.plots import style
 from xlx.plots.panels import Figure, Panels, across, order
-from xlx.plots.primitives import curves, heatmap, lanes, scatter
-from xlx.plots.style import MEASURES, NAMES, looks, styled
+from xlx.plots.primitives import (
+    Cells,
+    Curves,
+    Lanes,
+    Points,
+    curves,
+    heatmap,
+    lanes,
+    scatter,
+)
+from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
 from xlx.text.languages import kind_of_language
 
@@ -32,21 +42,12 @@ def by_layer(tables: Tables) -> Figure:
     Panels are models, and the two ways.
     """
     table = tables["layers"]
-    on = curves(
-        table,
-        x="layer",
-        value="score",
-        series="task",
-        panel=("model", "space"),
-        looks=looks(order(table, "task"), MEASURES),
-        labels=NAMES,
-        width=3.9,
-        height=2.4,
-    )
+    shape = Curves(labels=NAMES, width=3.9, height=2.4)
+    on = curves(table, "layer", "score", "task", "model", "space", shape)
     across(on, y=style.CHANCE)
     for axes in on.axes.values():
         axes.set_ylim(-0.02, 1.02)
-    chance = style.handle("chance of LD and MD", style.GUESSING | {"marker": ""}, line=True)
+    chance = style.handle("chance of LD and MD", style.GUESSING)
     return on.done("layer (0: embeddings)", "score", handles=[chance])
 
 
@@ -54,18 +55,9 @@ def by_layer(tables: Tables) -> Figure:
 def beside_references(tables: Tables) -> Figure:
     """How far the scores of a model are above those of what it is compared with, on one text."""
     table = tables["references"]
-    on = lanes(
-        table,
-        item="reference",
-        value="difference",
-        series="model",
-        panel="task",
-        looks=looks(order(table, "model")),
-        columns=2,
-        width=3.4,
-        lane=0.14,
-    )
-    across(on, x=0, **style.ZERO | {"linestyle": "-"})
+    shape = Lanes(wrap=2, width=3.4, lane=0.14)
+    on = lanes(table, "difference", "reference", hue="model", col="task", style=shape)
+    across(on, x=0, **style.ZERO)
     return on.titles(NAMES).done("score of the model less that of the reference")
 
 
@@ -73,14 +65,8 @@ def beside_references(tables: Tables) -> Figure:
 def covered_languages(tables: Tables) -> Figure:
     """MEXA score of each language with the pivot at its best layer, the best covered above."""
     table, ends = _best_layers(tables), _ends(tables)
-    on = _by_language(
-        table[table["language"].isin(ends)],
-        "mu",
-        "model",
-        items=ends,
-        width=6.4,
-        looks=looks(order(table, "model")),
-    )
+    table = table[table["language"].isin(ends)]
+    on = _by_language(table, "mu", "model", Lanes(items=ends, width=6.4, lane=0.07))
     return on.done("MEXA score (share of sentences found both ways)")
 
 
@@ -93,16 +79,9 @@ def both_ways(tables: Tables) -> Figure:
         for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
     )
     width = 6.4 if table["model"].nunique() == 1 else 3.4
-    on = _by_language(
-        table[table["language"].isin(ends)],
-        "score",
-        "direction",
-        items=ends,
-        panel="model",
-        columns=2,
-        width=width,
-        lane=0.06,
-    )
+    shape = Lanes(items=ends, wrap=2, width=width, lane=0.06)
+    table = table[table["language"].isin(ends)]
+    on = _by_language(table, "score", "direction", shape, col="model")
     return on.done("share of sentences whose translation is the nearest")
 
 
@@ -115,20 +94,17 @@ def pairs_apart(tables: Tables) -> Figure:
     codes = order(both, "language_1")
     kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
     size = 0.19 if len(kin) > 12 else 0.3
-    on = heatmap(
-        both[both["language_1"].isin(kin) & both["language_2"].isin(kin)],
-        row="language_1",
-        column="language_2",
-        value="score",
-        panel="model",
+    shape = Cells(
         rows=kin,
-        across=kin,
+        columns=kin,
         cell=(size, size),
-        columns=1,
+        wrap=1,
         turned=90,
         bar="MD among sentences of like length",
-        grey="itself",
+        missing="itself",
     )
+    table = both[both["language_1"].isin(kin) & both["language_2"].isin(kin)]
+    on = heatmap(table, "language_2", "language_1", "score", col="model", style=shape)
     return on.done()
 
 
@@ -141,32 +117,14 @@ def predicted_tasks(tables: Tables) -> Figure:
     )
     crowded = points["language"].nunique() > _MOST_WRITTEN
     points = points.assign(written="" if crowded else points["language"])
-    panel = ("task", "model") if points["model"].nunique() > 1 else "task"
-    on = scatter(
-        points,
-        x="mu",
-        y="score",
-        written="written",
-        columns=2,
-        width=3.8,
-        height=2.7,
-        sharex=False,
-        sharey=False,
-        size=18,
-        panel=panel,
-    )
+    panel = ("task", "model") if points["model"].nunique() > 1 else (None, "task")
+    shape = Points(wrap=2, width=3.8, height=2.7, sharex=False, sharey=False, size=18)
+    on = scatter(points, "mu", "score", None, *panel, shape)
     lines = points.merge(fits[["model", "task", "slope", "intercept"]], on=["model", "task"])
     lines = lines.assign(y=lines["intercept"] + lines["slope"] * lines["mu"])
-    curves(
-        lines,
-        x="mu",
-        value="y",
-        low="",
-        on=on,
-        marker="",
-        looks={None: {"color": "0.3", "linestyle": "--", "markerfacecolor": "0.3"}},
-        labels={None: "line of least squares"},
-    )
+    dashed = {"color": "0.3", "linestyle": "--", "marker": "", "markerfacecolor": "0.3"}
+    shape = Curves(interval=False, looks=dashed, labels="line of least squares")
+    curves(lines, "mu", "y", style=shape, on=on)
     return on.done("MEXA score (share of sentences found both ways)", "score of the task")
 
 
@@ -177,27 +135,17 @@ def probe_accuracies(tables: Tables) -> Figure:
     Of several models the first one's label.
     """
     table = tables["probes"]
-    on = _by_language(
-        table,
-        "accuracy",
-        "model",
-        panel="probed",
-        columns=2,
-        width=3.4,
-        looks=looks(order(table, "model")),
-    )
-    commonest = {"color": "0.4", "marker": "|", "linestyle": "none", "markerfacecolor": "0.4"}
-    lanes(
-        table[table["model"] == table["model"].iloc[0]],
-        item="language",
-        value="majority",
-        items=order(table, "language"),
-        low="",
-        on=on,
-        looks={None: commonest},
-        labels={None: "commonest label"},
-        markersize=8,
-    )
+    on = _by_language(table, "accuracy", "model", Lanes(wrap=2, width=3.4, lane=0.07), col="probed")
+    commonest = {
+        "color": "0.4",
+        "marker": "|",
+        "linestyle": "none",
+        "markerfacecolor": "0.4",
+        "markersize": 8,
+    }
+    first = table[table["model"] == table["model"].iloc[0]]
+    shape = Lanes(interval=False, looks=commonest, labels="commonest label")
+    lanes(first, "majority", "language", style=shape, on=on)
     return on.done("share of words, or sentences, whose label is found")
 
 
@@ -216,17 +164,8 @@ def held_of_a_sentence(tables: Tables) -> Figure:
             names = table["model"] + f", {of}"
             parts.append(table.assign(accuracy=table[of], series=names, low=np.nan, high=np.nan))
             lines |= {f"{x}, {of}": own[x] | {"marker": ""} | look for x in own}
-    on = curves(
-        pd.concat(parts),
-        x="layer",
-        value="accuracy",
-        series="series",
-        columns=2,
-        panel=("task", "read"),
-        looks=own | lines,
-        width=3.9,
-        height=1.7,
-    )
+    shape = Curves(looks=own | lines, width=3.9, height=1.7)
+    on = curves(pd.concat(parts), "layer", "accuracy", "series", "task", "read", shape)
     return on.done("layer (0: embeddings)", "share of sentences right")
 
 
@@ -243,11 +182,13 @@ DRAWN = {
 }
 
 
-def _by_language(table: pd.DataFrame, value: str, series: str, **options: object) -> Panels:
+def _by_language(
+    table: pd.DataFrame, value: str, hue: str, shape: Lanes, col: str | None = None
+) -> Panels:
     """Lanes of shares, one language per line."""
     names = {code: kind_of_language(code)[0] for code in order(table, "language")}
-    options = {"lane": 0.07, "names": lambda code: f"{code} {names[code]}"} | options
-    on = lanes(table, item="language", value=value, series=series, **options)
+    shape = replace(shape, names=lambda code: f"{code} {names[code]}")
+    on = lanes(table, value, "language", hue=hue, col=col, style=shape)
     for axes in on.axes.values():
         axes.set_xlim(-0.02, 1.02)
     return on

@@ -27,9 +27,9 @@ from xlx.experiment.transfers import (
     sparing_in,
 )
 from xlx.measures.igap import MEAN_TARGET, TOLERANCE
-from xlx.plots.panels import Figure, order
-from xlx.plots.primitives import lanes
-from xlx.plots.style import looks, styled
+from xlx.plots.panels import Figure
+from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.style import styled
 from xlx.report import inputs, options
 from xlx.report.inputs import ReportedModel
 from xlx.report.page import framed, shown_figure
@@ -229,14 +229,7 @@ def report_igap(given: argparse.Namespace) -> None:
 def gap_figure(rows: pd.DataFrame) -> Figure:
     """IGAP by target language: the model, it before training, and shared subwords."""
     rows = rows[rows["igap"].notna()]
-    on = lanes(
-        rows,
-        item="target",
-        value="igap",
-        series="subject",
-        width=6.4,
-        looks=looks(order(rows, "subject")),
-    )
+    on = lanes(rows, "igap", "target", hue="subject", style=Lanes(width=6.4))
     return on.done("IGAP (share of the training set)")
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from xlx.experiment.grids import Grid, Sets, grid, unasked, without_reading
 from xlx.measures import mixing
 from xlx.plots.panels import Figure
-from xlx.plots.primitives import heatmap
+from xlx.plots.primitives import Cells, heatmap
 from xlx.plots.style import styled
 from xlx.report import options
 from xlx.report.page import framed, shown_figure
@@ -307,14 +307,9 @@ def report_mixing(given: argparse.Namespace) -> None:
 @styled
 def cell_figure(cells: pd.DataFrame, score: str) -> Figure:
     """A score by the language of the first text (rows), or context, and of the second (columns)."""
+    table = cells.assign(written=(100 * cells["score"]).map("{:.0f}".format))
     return heatmap(
-        cells,
-        row="first",
-        column="second",
-        value="score",
-        cell=(0.45, 0.3),
-        written=lambda share: f"{100 * share:.0f}",
-        bar=score,
+        table, "second", "first", "score", style=Cells(cell=(0.45, 0.3), bar=score)
     ).done()
 
 
