@@ -301,21 +301,14 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
 
 
-def reading(
-    rows: pd.DataFrame,
-    summaries: pd.DataFrame,
-    few: pd.DataFrame,
-    by_label: pd.DataFrame,
-    fitted: pd.DataFrame,
-    known: pd.DataFrame,
-    equal: pd.DataFrame,
-    fits: pd.DataFrame,
-    drops: pd.DataFrame,
-    model: str,
-    source: str,
-) -> str:
-    """The findings of the notebook, a sentence each, from its tables; ``few`` is of fewer seeds,
-    ``fitted`` of accuracy with a threshold by cell, ``drops`` of `drops_by`."""
+def reading(tables: Sequence[pd.DataFrame], model: str, source: str) -> str:
+    """The findings of the notebook, a sentence each, from its tables.
+
+    ``tables``: of what the premise adds, of scores, of those of fewer seeds, by label, of accuracy
+    with a threshold by cell, of `mixing_tables.knowledge`, at equal overlap, of pairs of languages,
+    and of `drops_by`.
+    """
+    rows, summaries, few, by_label, fitted, known, equal, fits, drops = tables
     stays = drops.set_index("what")["told"]
 
     def points(table: pd.DataFrame, **keys: str) -> str:

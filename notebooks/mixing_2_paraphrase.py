@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from shared import controls, mixing_tables
-from shared.mixing_tables import TaskData, baseline_grid
+from shared.mixing_tables import Origin, TaskData, baseline_grid
 from shared.pair_regressions import ENDS, held_out, with_language
 from shared.regressions import regression
 from shared.shown import as_points, in_points
@@ -20,7 +20,6 @@ from xlx.plots.panels import rows_of
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import Recipe
-from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
@@ -37,28 +36,16 @@ def pair_data(
     source: str,
     n_train: int | None,
     n_test: int | None,
-    *,
-    train_data: str | None,
-    test_data: str | None,
+    origin: Origin,
     split: str,
     seed: int,
 ) -> TaskData:
     """SICK, of which ``n_test`` pairs are drawn by ``seed``; or "PI", by `task_data`."""
+    about = languages, source, n_train, n_test
     if task == "PI":
-        return mixing_tables.task_data(
-            task,
-            languages,
-            source,
-            n_train,
-            n_test,
-            train_data=train_data,
-            test_data=test_data,
-            split=split,
-        )
-    whole, left_out = labelled.parallel_examples("NLI", languages, split, source=task)
-    learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, source=task)
-    sets = {code: part.take(n_test or len(part), seed) for code, part in whole.items()}
-    return TaskData(learnt[source], whole[source], sets, left_out)
+        return mixing_tables.task_data(task, *about, origin, split)
+    origin = Origin(train_source=task, test_source=task)
+    return mixing_tables.inference_data(*about, origin, split, seed)[0]
 
 
 def commonest(data: TaskData) -> Grid:

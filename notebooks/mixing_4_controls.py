@@ -12,6 +12,7 @@ from shared.controls import shuffled
 from shared.mixing_figures import PARTS
 from shared.mixing_tables import (
     TASK_NAMES,
+    Origin,
     TaskData,
     inference_data,
     second_alone,
@@ -176,16 +177,14 @@ def task_or_inference(
     source: str,
     n_train: int | None,
     n_test: int | None,
-    *,
-    test_source: str | None,
+    origin: Origin,
     per_context: int | None,
-    **origin: str | None,
 ) -> TaskData:
     """`inference_data` of XNLI, `task_data` of the other tasks."""
-    about = task, languages, source, n_train, n_test
+    about = task, languages, source, n_train, n_test, origin
     if task == "NLI":
-        return inference_data(*about[1:], test_source=test_source, **origin)[0]
-    return task_data(*about, per_context=per_context, **origin)
+        return inference_data(*about[1:])[0]
+    return task_data(*about, per_context=per_context)
 
 
 def comparisons(values: Mapping) -> dict[str, tuple[str, str]]:

@@ -1,6 +1,6 @@
 """One sentence through five lenses: the pictures of the first page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -125,7 +125,6 @@ def best_row(table: pd.DataFrame, by: str | list[str], value: str, most: bool = 
 
 def front_page(
     models: tuple[str, str],
-    targets: Sequence[str],
     form_and_meaning: pd.DataFrame,
     rivals: pd.DataFrame,
     letters: pd.Series,
@@ -144,7 +143,7 @@ def front_page(
     top, least = best_row(meaning, "subject", "score"), best_row(form, "subject", "score", False)
     of_twin = form[form["subject"] == "untrained"]["score"].max()
     last = meaning.groupby("subject", sort=False)["score"].last()
-    mu = best_row(rivals, ["model", "language"], "mu")
+    mu, targets = best_row(rivals, ["model", "language"], "mu"), rivals["language"].unique()
     lost, shared = gaps.loc[igap.MEAN_TARGET], strings["interlingual"].mean()
     across = gained[gained["cells"] == "across"].set_index("added")
     english = gained[gained["cells"] == "within en"].set_index("added")["score"]

@@ -19,7 +19,7 @@ from functools import cache, partial
 from run_frozen import Calls, frozen_units
 
 from shared import controls
-from shared.mixing_tables import LINEAR, task_data
+from shared.mixing_tables import LINEAR, Origin, task_data
 from xlx.experiment.grids import grid
 from xlx.experiment.transfers import TransferTask, labelled_task, sparing_in
 from xlx.subjects import finetuning
@@ -159,7 +159,7 @@ def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanil
 def reader(seed: int, questions: bool = True) -> tuple[Job, dict[str, Questions]]:
     """TyDi QA in English, and a question of each paragraph of XQuAD; or without their questions."""
     data = task_data(
-        "QA", XQUAD_LANGUAGES, "en", None, N_QUESTIONS, train_source="tydiqa-whole", per_context=1
+        "QA", XQUAD_LANGUAGES, "en", None, N_QUESTIONS, Origin("tydiqa-whole"), per_context=1
     )
     change = questionless if not questions else lambda rows: rows
     job = Job(MODEL, change(data.train), {"validation": change(data.held_out)}, READER, seed)

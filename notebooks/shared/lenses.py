@@ -94,8 +94,8 @@ class Inference:
 
     @cached_property
     def _parts(self) -> tuple[mixing_tables.TaskData, dict]:
-        origin = {"train_source": "xnli-whole", "test_source": "xnli-whole"}
-        return mixing_tables.inference_data(self.languages, self.source, None, ASKED, **origin)
+        origin = mixing_tables.Origin("xnli-whole", test_source="xnli-whole")
+        return mixing_tables.inference_data(self.languages, self.source, None, ASKED, origin)
 
     @property
     def data(self) -> mixing_tables.TaskData:

@@ -84,38 +84,47 @@ class TaskData:
         return [Job(x, self.train, held_out, recipe, seed=seed) for x in models for seed in seeds]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where examples to learn and to ask are from: names of sources, folders of public files."""
+
+    train_source: str | None = None
+    train_data: str | None = None
+    test_source: str | None = None
+    test_data: str | None = None
+
+
 def task_data(
     task: str,
     languages: Sequence[str],
     source: str,
     n_train: int | None,
     n_test: int | None,
-    *,
-    train_source: str | None = None,
-    train_data: str | None = None,
-    test_data: str | None = None,
+    origin: Origin = Origin(),
     split: str = "test",
     per_context: int | None = None,
 ) -> TaskData:
     """Data of a task: the shortest ``n_train`` of ``source`` to learn, ``n_test`` to ask.
 
     "NLI" and "PI" are pairs; "QA" are questions, ``per_context`` of a paragraph at most, to ask of
-    XQuAD. Folders of public files are ``train_data`` and ``test_data``.
+    XQuAD.
     """
-    origin = {"source": train_source, "path": train_data}
+    learn = {"source": origin.train_source, "path": origin.train_data}
+    ask = {"path": origin.test_data}
     if task != "QA":
-        sets, left_out = labelled.parallel_examples(task, languages, split, n_test, path=test_data)
-        learnt = labelled.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
-        held_out = labelled.parallel_examples(task, [source], "validation", path=test_data)[0]
-        return TaskData(learnt, held_out[source], sets, left_out)
+        sets, left_out = labelled.parallel_examples(task, languages, split, n_test, **ask)
+        learnt = labelled.parallel_examples(task, [source], "train", n_train, **learn)[0]
+        held_out = labelled.parallel_examples(task, [source], "validation", **ask)[0]
+        return TaskData(learnt[source], held_out[source], sets, left_out)
     sets, lacking = questions.parallel_questions(
-        "xquad", languages, "test", n_test, per_context=per_context, path=test_data
+        "xquad", languages, "test", n_test, per_context=per_context, **ask
     )
-    own, _ = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)
-    held_out = questions.load_questions(train_source, source, "validation", path=train_data)
+    name, path = origin.train_source, origin.train_data
+    learnt, _ = questions.parallel_questions(name, [source], "train", n_train, path=path)
+    held_out = questions.load_questions(name, source, "validation", path=path)
     when_read = pd.DataFrame({code: part.left_out for code, part in sets.items()}).sum(axis=1)
     left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
-    return TaskData(own[source], held_out, sets, left_out)
+    return TaskData(learnt[source], held_out, sets, left_out)
 
 
 def inference_data(
@@ -123,23 +132,19 @@ def inference_data(
     source: str,
     n_train: int | None,
     n_test: int | None,
-    *,
-    train_source: str | None = None,
-    train_data: str | None = None,
-    test_source: str | None = None,
-    test_data: str | None = None,
+    origin: Origin = Origin(),
+    split: str = "test",
     seed: int = 1,
 ) -> tuple[TaskData, dict[str, Examples]]:
     """XNLI: all of ``source`` to learn, and ``n_test`` pairs, drawn by ``seed``, to ask in a grid.
 
-    Also the whole test part by language, which is what is asked of each checkpoint. ``n_train`` are
-    the shortest, as in `task_data`; None: all.
+    Also the whole part by language, which is what is asked of each checkpoint. ``n_train`` are the
+    shortest, as in `task_data`; None: all.
     """
-    origin = {"source": train_source, "path": train_data}
-    whole, left_out = labelled.parallel_examples(
-        "NLI", languages, "test", source=test_source, path=test_data
-    )
-    learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, **origin)
+    learn = {"source": origin.train_source, "path": origin.train_data}
+    ask = {"source": origin.test_source, "path": origin.test_data}
+    whole, left_out = labelled.parallel_examples("NLI", languages, split, **ask)
+    learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, **learn)
     sets = whole if n_test is None else {x: part.take(n_test, seed) for x, part in whole.items()}
     return TaskData(learnt[source], whole[source], sets, left_out), whole
 

@@ -8,8 +8,9 @@ whatever it shares its batch with.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -249,7 +250,7 @@ def train_nli(
     arrays = _train(
         f"{name}, inference",
         nn.ModuleDict({"state": net, "classifier": head}),
-        numbers,
+        _epochs(numbers, options.pop("seed"), options.pop("batch_size")),
         losses,
         (net, head, validation),
         **options,
@@ -319,7 +320,7 @@ def align(
     arrays = _train(
         f"{english.name}, mapping",
         nn.ModuleDict({"state": net}),
-        np.arange(len(target)),
+        _epochs(np.arange(len(target)), options.pop("seed"), options.pop("batch_size")),
         losses,
         (net, english.head().to(where), validation),
         epochs=epochs,
@@ -337,39 +338,47 @@ def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
     return others
 
 
+def _epochs(
+    groups: np.ndarray, seed: int, batch_size: int
+) -> Iterator[tuple[np.random.Generator, list[np.ndarray]]]:
+    """The generator of each epoch and the rows of its batches; a group ``(n,)`` is in one batch."""
+    for epoch in itertools.count(1):
+        rng = np.random.default_rng([seed, epoch])
+        order = np.argsort(rng.permutation(groups.max() + 1)[groups], kind="stable")
+        yield rng, np.array_split(order, max(1, len(groups) // batch_size))
+
+
 @one_thread()
 def _train(
     what: str,
     module: nn.Module,
-    groups: np.ndarray,
+    batches: Iterator[tuple[np.random.Generator, list[np.ndarray]]],
     losses: Callable[..., dict],
     judge: tuple[nn.Module, nn.Linear, LabelledPairs],
     *,
-    seed: int,
     epochs: int,
-    batch_size: int,
     learning_rate: float,
     patience: int,
 ) -> dict[str, np.ndarray]:
-    """Weights of the best epoch by the pairs of ``judge``, and "history." of all; rows of one of
-    the ``groups`` ``(n,)`` go into one batch. ``losses``: rows and a generator → figures, "loss"
-    among them."""
-    n, device = len(groups), next(module.parameters()).device
+    """Weights of the best epoch by the pairs of ``judge``, and "history." of all.
+
+    ``batches`` as of `_epochs`; ``losses``: rows and a generator → figures, "loss" among them.
+    """
+    device = next(module.parameters()).device
     net, head, (*sides, classes) = judge
     tables = [SentenceTable(side, device) for side in sides]
     optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
     best: dict[str, np.ndarray] = {}
     history: list[dict[str, float]] = []
     reached, waited = -math.inf, 0
-    for epoch in range(1, epochs + 1):
+    for epoch, (rng, rows_of_batches) in zip(range(1, epochs + 1), batches, strict=False):
         module.train()
-        rng = np.random.default_rng([seed, epoch])
-        order = np.argsort(rng.permutation(groups.max() + 1)[groups], kind="stable")
+        n = sum(map(len, rows_of_batches))
         sums: dict[str, float] = {}
         # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int(rng.integers(2**63)))
-            for rows in np.array_split(order, max(1, n // batch_size)):
+            for rows in rows_of_batches:
                 figures = losses(rows, rng)
                 figures["loss"].backward()
                 optimiser.step()

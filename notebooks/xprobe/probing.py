@@ -64,6 +64,18 @@ class Subject:
         return {"encoder": self.recipe.ask, "lookup": self.lookup.ask}
 
 
+@dataclass(frozen=True)
+class Draws:
+    """How often a task is drawn: until ``n_test`` sentences are tested on, ``most`` times at most.
+
+    The first with ``seed``, each other with the next.
+    """
+
+    n_test: int = 0
+    most: int = 1
+    seed: int = 0
+
+
 def alike(
     trees: Mapping[str, Sequence[Trees]],
     names: Sequence[str] = sentence_tasks.PROBING_TASKS,
@@ -71,18 +83,15 @@ def alike(
     most: int = sum(SIZES),
     least: int = 0,
     proportions: tuple[int, int, int] = SIZES,
-    n_test: int = 0,
-    max_draws: int = 1,
-    seed: int = 0,
+    draws: Draws = Draws(),
     rules: Rules | None = None,
 ) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:
     """Tasks of one size in all languages, so that accuracies compare languages and not sizes.
 
     The size of a task (all parts together, in the ``proportions`` of train, validation and test) is
     the greatest that every language can have, ``most`` at most. A language that cannot have
-    ``least`` does not have the task. A task with fewer test sentences than ``n_test`` is drawn
-    again, with the next seeds, until there are so many or ``max_draws`` are done; draws may share
-    sentences. ``trees`` and ``rules`` are as of `build`, and so are errors.
+    ``least`` does not have the task. Small tasks have several ``draws``, which may share sentences.
+    ``trees`` and ``rules`` are as of `build`, and so are errors.
 
     Returns the tasks by language, the draws of one after another, and a table with one row per task
     and language: ``task``, ``language``, ``usable`` (the largest size that the language could
@@ -95,7 +104,7 @@ def alike(
         n_sentences += len(candidates[0][1].pool.trees) if candidates else 0
         if n_sentences <= _IN_MEMORY:
             in_memory[code] = candidates
-    sizes, draws, rows = {}, {}, []
+    sizes, times, rows = {}, {}, []
     for name in names:
         totals = {code: own.get(name, 0) for code, own in usable.items()}
         able = [code for code, total in totals.items() if total >= max(least, 1)]
@@ -106,18 +115,18 @@ def alike(
             )
         fewest = min(most, *(totals[code] for code in able))
         sizes[name] = sentence_tasks.sizes_of(fewest, proportions)
-        n = min(max_draws, max(1, -(-n_test // sizes[name][2])))
-        draws |= {(code, name): n for code in able}
+        n = min(draws.most, max(1, -(-draws.n_test // sizes[name][2])))
+        times |= {(code, name): n for code in able}
     tasks = {
         code: [
-            sentence_tasks.drawn(name, own, sizes[name], seed + i)
+            sentence_tasks.drawn(name, own, sizes[name], draws.seed + i)
             for name, own in in_memory.get(code) or _candidates(trees, code, names, rules)
-            for i in range(draws.get((code, name), 0))
+            for i in range(times.get((code, name), 0))
         ]
         for code in trees
     }
     for name, code in itertools.product(names, trees):
-        n, own = draws.get((code, name), 0), [task for task in tasks[code] if task.name == name]
+        n, own = times.get((code, name), 0), [task for task in tasks[code] if task.name == name]
         parts = [len(part) for task in own[:1] for part in task.parts().values()]
         rows.append((name, code, usable[code].get(name, 0), *(parts or (0, 0, 0)), n))
     return tasks, pd.DataFrame(rows, columns=["task", "language", "usable", *TASK_PARTS, "draws"])

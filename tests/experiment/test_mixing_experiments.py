@@ -10,6 +10,7 @@ import mixing_4_controls
 import mixing_6_pairs
 from shared import mixing_tables
 from shared.claims import one_sign
+from shared.mixing_tables import Origin
 from shared.pair_regressions import held_out, with_language
 from xlx.experiment.grids import Grid
 from xlx.subjects.jobs import Job, Recipe
@@ -31,7 +32,7 @@ def random(seed: int, n: int = 20) -> np.ndarray:
 
 
 def test_data_are_those_of_the_parameters() -> None:
-    data = mixing_tables.task_data("NLI", ["en", "de"], "en", 30, 12, train_source="xnli-dev")
+    data = mixing_tables.task_data("NLI", ["en", "de"], "en", 30, 12, Origin("xnli-dev"))
     assert (len(data.train), len(data.gold), list(data.sets)) == (30, 12, ["en", "de"])
     said = data.described()
     counts = [said[f"to test, {name}"] for name in data.gold.classes]
@@ -41,8 +42,8 @@ def test_data_are_those_of_the_parameters() -> None:
     assert shown.loc["en-de", "second"] == data.sets["de"].second[3]
     jobs = data.jobs(["a", "b"], Recipe(epochs=1, **mixing_tables.LINEAR), [1, 2])
     assert [(job.model, job.seed) for job in jobs] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-    asked = {"train_source": "tydiqa", "per_context": 2}
-    said = mixing_tables.task_data("QA", ["en", "de"], "en", 10, 6, **asked).described()
+    data = mixing_tables.task_data("QA", ["en", "de"], "en", 10, 6, Origin("tydiqa"), per_context=2)
+    said = data.described()
     assert (said["to learn"], said["to test"]) == (10, 6)
 
 

@@ -77,7 +77,7 @@ def test_pairs_of_another_source_are_asked_and_nothing_is_mapped(study: MappingS
 
 def test_tasks_are_kept_where_all_have_them() -> None:
     trees = {code: [load_trees(code, "pud")] for code in ("en", "de")}
-    options = {"most": 60, "proportions": (4, 1, 2), "n_test": 30, "max_draws": 2}
+    options = {"most": 60, "proportions": (4, 1, 2), "draws": probing.Draws(30, 2)}
     tasks, _ = probing.alike(trees, ["SentLen", "Tense"], **options)
     own = {"en": tasks["en"], "de": [task for task in tasks["de"] if task.name == "Tense"]}
     assert {task.name for task in probing.common_tasks(own, ["en"])["en"]} == {"SentLen", "Tense"}

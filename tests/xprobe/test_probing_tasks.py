@@ -21,7 +21,7 @@ from xlx.measures.sentence_tasks import (
 )
 from xlx.text.files import letters
 from xlx.text.trees import Tree, Trees, read_trees
-from xprobe.probing import alike
+from xprobe.probing import Draws, alike
 
 #: Depths in steps, words of any length.
 ANY = Rules(lengths=(1, 99), letters=1, leaf=0)
@@ -337,7 +337,9 @@ def test_tasks_of_several_languages_have_the_size_that_all_of_them_can_have() ->
     assert table[["language", "usable"]].to_numpy().tolist() == [list(row) for row in rows]
     assert table["usable"][1] == largest("Tense", stock["tr"], ANY)
     assert (table[["train", "validation", "test", "draws"]] == [24, 2, 2, 1]).all(axis=None)
-    fewer, _ = alike(stock, ("Tense",), most=20, proportions=(6, 2, 2), rules=ANY, seed=4)
+    fewer, _ = alike(
+        stock, ("Tense",), most=20, proportions=(6, 2, 2), rules=ANY, draws=Draws(seed=4)
+    )
     alone = build("Tense", stock["hi"], sizes=(12, 4, 4), rules=ANY, seed=4)
     assert fewer["hi"][0].text_hash() == alone.text_hash()
 
@@ -359,8 +361,8 @@ def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on(
     n_test: int, max_draws: int, draws: int
 ) -> None:
     stock = {"de": spoken(40, "de"), "tr": spoken(44, "tr")}
-    call = {"names": ("Tense",), "proportions": (6, 2, 2), "rules": ANY, "seed": 5}
-    made, table = alike(stock, n_test=n_test, max_draws=max_draws, **call)
+    call = {"names": ("Tense",), "proportions": (6, 2, 2), "rules": ANY}
+    made, table = alike(stock, draws=Draws(n_test, max_draws, seed=5), **call)
     assert table[["test", "draws"]].to_numpy().tolist() == [[8, draws]] * 2
     alone = [
         build("Tense", stock["tr"], sizes=(24, 8, 8), rules=ANY, seed=5 + i) for i in range(draws)
