@@ -7,7 +7,7 @@ from printed.igap_claims import IgapTables
 from printed.printed_tables import Audit
 from shared.shown import listed
 from xlx.plots.primitives import Lanes, lanes
-from xlx.plots.style import MEASURES, styled
+from xlx.plots.style import styled
 
 
 def in_short(audit: Audit) -> str:
@@ -60,7 +60,6 @@ def printed_averages(table: pd.DataFrame) -> Figure:
     ``table`` is of `IgapTables.drawn_averages`: ``task`` (a panel), ``row``, ``kind``, ``value``,
     ``low`` and ``high`` (missing where there is no interval), in [0, 1].
     """
-    looks = {kind: MEASURES[kind] for kind in ("printed", "recomputed")}
-    style = Lanes(looks=looks, scale=100, lane=0.1, width=2.7)
+    style = Lanes(scale=100, lane=0.1, width=2.7)
     on = lanes(table, "value", "row", hue="kind", col="task", style=style)
     return on.done("IGAP, mean over targets (points)")

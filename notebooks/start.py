@@ -7,17 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
+from shared.xprobe_figures import subject_looks
 from xlx.measures import igap
 from xlx.plots.panels import Panels, across
 from xlx.plots.primitives import Curves, Lanes, curves, lanes
 from xlx.plots.style import (
     BLUE,
     CHANCE,
-    GUESSING,
-    MEASURES,
     NAMES,
     VERMILION,
-    handle,
     language_label,
     look,
     looks,
@@ -46,8 +44,7 @@ def _whole(on: Panels) -> None:
 @styled
 def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
     """LD and matched MD over layers, one panel per model (`lenses.by_layer`)."""
-    shown = {task: MEASURES[task] for task in ("LD", MATCHED)}
-    style = Curves(looks=shown, labels=NAMES, width=3.9, height=2.1)
+    style = Curves(labels=NAMES, width=3.9, height=2.1)
     on = curves(table, "layer", "score", hue="task", col="subject", style=style)
     across(on, y=CHANCE)
     _whole(on)
@@ -74,10 +71,10 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     shown = {first: looks([first])[first], second: look("0.35", "x")}
     style = Lanes(looks=shown, scale=100, names=language_label, width=5.4)
     on = lanes(gaps, "lost", "target", hue="subject", style=style)
-    guess = handle("a model that guesses", GUESSING)
+    across(on, 100 * gaps["guess"].iloc[0], zorder=2)
     for axes in on.axes.values():
-        axes.axvline(100 * gaps["guess"].iloc[0], **GUESSING)
         axes.set_xlim(left=0)
+    guess = chance_line("a model that guesses")
     return on.done("points lost on translations of what was learnt", handles=[guess])
 
 
@@ -93,8 +90,7 @@ def gain_lanes(table: pd.DataFrame) -> Figure:
     table = table.assign(cells=table["cells"].replace(SETTINGS))
     style = Lanes(looks=shown, scale=100, width=5.4, lane=0.16)
     on = lanes(table, "score", "cells", hue="added", style=style)
-    for axes in on.axes.values():
-        axes.axvline(0, **GUESSING)
+    across(on, 0, zorder=2)
     return on.done("points of AUC beyond the second text")
 
 
@@ -105,11 +101,7 @@ def probe_lines(means: pd.DataFrame) -> Figure:
         "at home": "read in the language it was trained in (at home)",
         "abroad": "read in other languages (abroad)",
     }
-    known = {}
-    for name in means["subject"].unique():
-        base = name.removesuffix(", untrained")
-        own = look("0.35", "x", "") if name.startswith("a bag") else looks([base])[base]
-        known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
+    known = subject_looks(means["subject"].unique(), "")
     style = Curves(looks=known, scale=100, width=3.9, height=2.1)
     on = curves(means, "layer", "accuracy", hue="subject", col="read", style=style)
     across(on, y=100 * means["chance"].iloc[0])

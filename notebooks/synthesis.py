@@ -21,8 +21,9 @@ from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
 from xlx.measures import igap, mixing, statistics
+from xlx.plots.panels import across
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import styled
+from xlx.plots.style import ZERO, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
@@ -202,7 +203,7 @@ def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.Data
     return table.assign(
         model=model,
         scaled=(table["score"] - least) / (most - least),
-        shown=np.where(table["score"] == most, table["score"].map("{:.2f}".format), ""),
+        written=np.where(table["score"] == most, table["score"].map("{:.2f}".format), ""),
     )
 
 
@@ -505,7 +506,7 @@ def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
     style = Lanes(width=5.6, lane=0.12, labels=PREDICTORS)
     on = lanes(table, "r", "outcome", hue="predictor", style=style)
+    across(on, 0, **ZERO, zorder=2)
     for axes in on.axes.values():
-        axes.axvline(0, color="0.4", linewidth=1)
         axes.set_xlim(-1.02, 1.02)
     return on.done("correlation over languages of a predictor with the score of the task")

@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
+from shared.xprobe_figures import subject_looks
 from shared.xprobe_tables import CELL
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
 from xlx.plots.panels import number
 from xlx.plots.primitives import Cells, Curves, curves, heatmap
-from xlx.plots.style import GUESSING, language_label, look, looks, styled
+from xlx.plots.style import GUESSING, language_label, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
@@ -154,25 +155,15 @@ def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFram
     return pd.concat(tables, ignore_index=True)
 
 
-def _looks(names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """A model's own look; untrained ones are hollow, the bag is grey."""
-    known = {}
-    for name in names:
-        base = name.removesuffix(", untrained")
-        own = dict(looks([base])[base]) if base[:2] != "a " else look("0.35", "x")
-        known[name] = own | ({"markerfacecolor": "white", "linestyle": ":"} if base != name else {})
-    return known
-
-
 @styled
 def by_layer(
     means: pd.DataFrame, names: Sequence[str], where: str = "accuracy in the same language (%)"
 ) -> Figure:
     """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
-    style = Curves(scale=100, wrap=3, looks=_looks(names), sharey=False, height=1.6)
+    style = Curves(scale=100, wrap=3, looks=subject_looks(names), sharey=False, height=1.6)
     on = curves(means, "layer", "accuracy", hue="subject", col="task", style=style)
-    for axes, (_, part) in zip(on.axes.values(), means.groupby("task", sort=False), strict=True):
-        axes.axhline(100 * part["chance"].iloc[0], **GUESSING)
+    for axes, rows in on.each(means):
+        axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)
     return on.done("layer (0: embeddings)", where, handles=[chance_line()])
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from shared.shown import in_points
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
+from xlx.plots.panels import across
 from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import styled
 from xlx.results import paths
@@ -483,6 +484,5 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
             rows.append({"task": task, "condition": "English to English", "gain": home})
     style = Lanes(scale=100, lane=0.2, labels="a language", spread=0.3, interval=False, width=2.4)
     on = lanes(pd.DataFrame(rows), "gain", "condition", col="task", style=style)
-    for axes in on.axes.values():
-        axes.axvline(0, color="0.5", linewidth=0.8)
+    across(on, 0, color="0.5", linewidth=0.8, linestyle="-", zorder=2)
     return on.done("gain over English (points)")

@@ -102,8 +102,8 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     )
     on = lanes(table, "middle", "row", style=style)
     line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
+    across(on, printed, **line, zorder=2)
     for axes in on.axes.values():
-        axes.axvline(printed, **line)
         axes.set_xlim(-1.03, 1.03)
     told = handle(f"the paper's own, over 630 pairs: {number(printed)}", line)
     may = handle("correlations that agree with the numbers of a row of Table 1", look(BLUE, ""))

@@ -18,7 +18,6 @@ from xlx.plots.style import (
     ABOUT,
     GUESSING,
     HIGH,
-    MEASURES,
     NAMES,
     SMALL,
     TINY,
@@ -34,7 +33,6 @@ PARTS = {
     "PI": ("sentence 1", "sentence 2"),
     "QA": ("context", "question"),
 }
-_SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
 _WHOLE, _DECIMAL = 0.14, 0.45
@@ -144,7 +142,6 @@ def distances(table: pd.DataFrame) -> Figure:
         items=_mean_last(table, "language"),
         names=language_label,
         joined=True,
-        looks={group: MEASURES[group] for group in _GROUPS},
         labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
     )
     table = table.dropna(subset="distance")
@@ -196,7 +193,6 @@ def _settings(
         scale=100,
         labels=NAMES,
         joined=True,
-        looks={setting: MEASURES[setting] for setting in _SETTINGS},
         lane=0.085 if row else 0.1,
         wrap=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )

@@ -4,6 +4,7 @@ Accuracies are in [0, 1] and stand in cells as the paper prints them. Encoders a
 the order in which the table names them, languages by code and name.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from shared.shown import framed_handle
 from xlx.plots.panels import number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import ABOUT, handle, language_label, look, looks, styled
+from xlx.plots.style import ABOUT, Look, handle, language_label, look, looks, styled
 
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
@@ -31,6 +32,17 @@ ASKED = {
 }
 #: Ratios further than this from 1 all have the deepest colour: one of 0.00 to 0.01 is no scale.
 _REACH = 0.5
+
+
+def subject_looks(names: Iterable[str], dash: str = "-") -> dict[str, Look]:
+    """A model's look; untrained ones are hollow, and bags ("a bag of ...") grey, with ``dash``."""
+    known = {}
+    for name in names:
+        model = name.removesuffix(", untrained")
+        shown = look("0.35", "x", dash) if name.startswith("a ") else looks([model])[model]
+        twin = {"markerfacecolor": "white", "linestyle": ":"} if model != name else {}
+        known[name] = shown | twin
+    return known
 
 
 @styled

@@ -95,13 +95,6 @@ MEASURES = {
     "hardest": look(VERMILION, "s", hollow=True),
     "printed": look(BLACK, "D", hollow=True),
     "recomputed": look(VERMILION, "X"),
-    "ours": look(BLUE, "o"),
-    "POS": look(BLUE, "o"),
-    "NER": look(ORANGE, "s"),
-    "NLI": look(GREEN, "^"),
-    "weighted_mean": look(BLUE, "o"),
-    "last": look(ORANGE, "s"),
-    "mean": look(GREEN, "^"),
 }
 NAMES = {
     "LD": "language discrimination (LD)",
@@ -110,11 +103,6 @@ NAMES = {
     "retrieval": "retrieval, top-1",
     "within": "within: both parts in the language",
     "across": "across: one part in another",
-    "recomputed": "recomputed from the printed rows",
-    "ours": "ours, with interval",
-    "weighted_mean": "weighted mean of tokens",
-    "last": "last token",
-    "mean": "mean of tokens",
 }
 
 
