@@ -15,7 +15,7 @@ from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import mexa, statistics
 from xlx.plots.panels import order
 from xlx.plots.primitives import Cells, Curves, curves, heatmap
-from xlx.plots.style import SMALL, handle, looks, styled
+from xlx.plots.style import handle, looks, styled
 from xlx.subjects.identity import Name, identify, series_name
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -37,8 +37,6 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         bar="MEXA score μ (share of hits)",
     )
     on = heatmap(table, "layer", "language", "mu", col="panel", style=style)
-    for axes in on.axes.values():
-        axes.tick_params(axis="x", labelsize=SMALL)
     return on.done("layer (0: embeddings)")
 
 

@@ -21,7 +21,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from xlx.plots.panels import HATCHED, Layout, Panels, order, panels, parts, write
+from xlx.plots.panels import HATCHED, Layout, Panels, order, panels, parts, rows_of, write
 from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink, look
 from xlx.plots.style import looks as looks_of
 
@@ -54,15 +54,12 @@ class Series(Layout):
     interval: bool = True
 
     def shown(self, table: pd.DataFrame, hue: str | None) -> dict[object, Look]:
-        """The look of each series of a table."""
+        """How each series of a table looks, and what it is called."""
         if hue is None:
-            return {None: self.looks or look(BLUE, "o")}
-        there = order(table, hue)
-        return {k: x for k, x in (self.looks or looks_of(there)).items() if k in there}
-
-    def label(self, key: object) -> object:
-        """What a series is called; of all rows the key is None."""
-        return self.labels if key is None else (self.labels or {}).get(key, key)
+            return {None: (self.looks or look(BLUE, "o")) | {"label": self.labels}}
+        there, labels = order(table, hue), self.labels or {}
+        looks = (self.looks or looks_of(there)).items()
+        return {key: x | {"label": labels.get(key, key)} for key, x in looks if key in there}
 
     def ends(
         self, rows: pd.DataFrame, value: str, low: str = "low", high: str = "high"
@@ -117,7 +114,7 @@ def lanes(
     heights = np.linspace(first, last, len(looks))
     for axes, part in on.each(table):
         for (key, shown), height in zip(looks.items(), heights, strict=True):
-            rows = part if hue is None else part[part[hue] == key]
+            rows = rows_of(part, **{hue: key}) if hue else part
             values = style.scale * rows[x]
             places = rows[y].map(on.items.index).to_numpy(float) + height
             turn = pd.Series(places).groupby(places).cumcount() % 5
@@ -126,7 +123,7 @@ def lanes(
                 ends = style.ends(rows, x, *style.wide)
                 thin = {"ecolor": shown["color"], "linewidth": 0.7, "capsize": 2.5}
                 axes.errorbar(values, places, xerr=ends, fmt="none", **thin)
-            marks = {"capsize": 1.5, "linewidth": 1, "markersize": 4, "label": style.label(key)}
+            marks = {"capsize": 1.5, "linewidth": 1, "markersize": 4}
             marks |= shown | {"linestyle": "none"}
             axes.errorbar(values, places, xerr=style.ends(rows, x), **marks)
         if style.joined:
@@ -180,11 +177,11 @@ def curves(
     for axes, part in on.each(table):
         steps = sorted(part[x].dropna().unique())
         for number, (key, shown) in enumerate(looks.items()):
-            rows = (part if hue is None else part[part[hue] == key]).sort_values(x)
+            rows = (rows_of(part, **{hue: key}) if hue else part).sort_values(x)
             places = (rows[x].map(steps.index) if style.even else rows[x]).to_numpy(float)
             places = places + style.shift * (number - (len(looks) - 1) / 2)
             values, ends = style.scale * rows[y].to_numpy(float), style.ends(rows, y)
-            marks = {"linewidth": 1.3, "markersize": 4, "label": style.label(key)} | shown
+            marks = {"linewidth": 1.3, "markersize": 4} | shown
             if style.bars:
                 axes.errorbar(places, values, yerr=ends, capsize=1.5, **marks)
                 continue
@@ -219,7 +216,7 @@ def scatter(
     on = panels(table, row, col, style)
     for axes, part in on.each(table):
         for key, shown in style.shown(table, hue).items():
-            rows = part if hue is None else part[part[hue] == key]
+            rows = rows_of(part, **{hue: key}) if hue else part
             axes.plot(
                 style.scale * rows[x],
                 style.scale * rows[y],
@@ -229,7 +226,7 @@ def scatter(
                 markeredgewidth=0.6 if shown["markerfacecolor"] == "white" else 0,
                 markerfacecolor=shown["markerfacecolor"],
                 markersize=style.size**0.5,
-                label=style.label(key),
+                label=shown["label"],
             )
         if "written" in part:
             named = part[part["written"] != ""]
