@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import LAYER, with_lines
-from shared.abx_tables import with_models
+from shared.abx_tables import at_last, with_models
 from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes
@@ -439,12 +439,14 @@ ONE_SCRIPT = "pairs in Latin letters"
 def surface_scores(
     subjects: Sequence[Subject | Name],
     text: ParallelCorpus,
-    tasks: Sequence[str] = ("LD", "MD", MATCHED),
 ) -> pd.DataFrame:
     """`scoring.scored` of `with_texts` and of pairs in Latin letters; means over layers."""
     inside = [code for code in text.languages if LANGUAGES[code].script == "Latn"]
     texts = with_texts(text) | {ONE_SCRIPT: text.select(inside)}
-    tables = [scored(tasks, subjects, [of], by=[]).assign(text=name) for name, of in texts.items()]
+    tables = [
+        scored(["LD", "MD", MATCHED], subjects, [corpus], by=[]).assign(text=name)
+        for name, corpus in texts.items()
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -458,7 +460,7 @@ def _told(row: pd.Series) -> str:
 def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) -> str:
     """The answer, of the first model at its last layer, and its untrained twin if that is read."""
     model = table["model"].iloc[0]
-    last = table[table["layer"] == table.groupby("model")["layer"].transform("max")]
+    last = at_last(table, "layer")
     near = rows_of(last, measure="neighbours, centred").set_index("model")["score"]
     last = rows_of(last, model=model).set_index("measure")
     twin = f"{model}, untrained"
@@ -631,13 +633,13 @@ def _scores(subjects: Mapping[str, Subject], kinds: Sequence[str], what: str) ->
     return scores, of, [document for text in texts for document in text.domains]
 
 
-def above_twins(subjects: Mapping[str, Subject], kinds: Sequence[str] = EXCHANGES) -> pd.DataFrame:
+def above_twins(subjects: Mapping[str, Subject]) -> pd.DataFrame:
     """What a model's share has above that of its untrained twin, by ``model`` and ``layer``.
 
     The mean over languages, ``score``, with the interval of the difference over documents, edit by
     edit; of the models of `standard_subjects` that have a twin there.
     """
-    scores, *of_edits = _scores(subjects, kinds, "own")
+    scores, *of_edits = _scores(subjects, EXCHANGES, "own")
     tables = [pd.DataFrame(columns=["model", "layer", "score", "low", "high"])]
     for label in scores:
         if twin := scores.get(f"untrained, {label}"):
@@ -688,15 +690,9 @@ def _over_languages(
     return pd.concat(rows)
 
 
-def at_last(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each model's last layer."""
-    last = table.groupby("model", sort=False)["layer"].transform("max")
-    return table[table["layer"] == last]
-
-
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     """Model by kind: the share over languages at the last layer, with its interval."""
-    rows = rows_of(at_last(table), language=MEAN)
+    rows = rows_of(at_last(table, "layer"), language=MEAN)
     rows = rows.assign(shown=with_interval(rows, "share"))
     kinds, models = dict.fromkeys(rows["kind"]), dict.fromkeys(rows["model"])
     return rows.pivot(index="model", columns="kind", values="shown").loc[[*models], [*kinds]]
@@ -712,7 +708,7 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
         (model, own, model),
         ("X another sentence", other, model),
     ):
-        rows = rows_of(at_last(table), model=subject, kind=COMPOSED).set_index("language")
+        rows = rows_of(at_last(table, "layer"), model=subject, kind=COMPOSED).set_index("language")
         if len(rows):
             columns[name] = pd.Series(with_interval(rows, "share"), rows.index)
         if name.startswith("bag"):
@@ -739,17 +735,18 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, above: pd.DataFrame, mode
 
     ``above``: of `above_twins`.
     """
-    last = rows_of(at_last(own), kind=COMPOSED)
+    at_ends = at_last(own, "layer")
+    last = rows_of(at_ends, kind=COMPOSED)
     means = rows_of(last, language=MEAN).set_index("model")
     surface = last[last["model"].isin([LENGTH_ALONE, f"bag, {model}"]) & (last["language"] != MEAN)]
     most = surface.groupby("language")["share"].max()
     row, odd = (
         means.loc[[model]],
-        rows_of(at_last(other), kind=COMPOSED, language=MEAN, model=model),
+        rows_of(at_last(other, "layer"), kind=COMPOSED, language=MEAN, model=model),
     )
-    of_kind = rows_of(at_last(own), language=MEAN, model=model).set_index("kind")["share"]
+    of_kind = rows_of(at_ends, language=MEAN, model=model).set_index("kind")["share"]
     kinds, word = of_kind[[*EXCHANGES]], of_kind["number words"]
-    bag = rows_of(at_last(own), language=MEAN, model=f"bag, {model}").set_index("kind")["share"]
+    bag = rows_of(at_ends, language=MEAN, model=f"bag, {model}").set_index("kind")["share"]
     fair = kinds[bag[kinds.index] <= 0.55]
     bags = last[last["model"].str.startswith("bag, ") & (last["language"] != MEAN)]
     parts = [

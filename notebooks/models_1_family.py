@@ -29,7 +29,7 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 
 from family import recipes
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
-from shared.abx_tables import ends
+from shared.abx_tables import at_last, ends
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
@@ -133,8 +133,7 @@ def losses(names: Sequence[str]) -> pd.DataFrame:
 
 def held_out(names: Sequence[str]) -> pd.DataFrame:
     """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
-    table = _tables(names, "held_out.csv", ["step", "language", "subwords", "loss"])
-    return table[table["step"] == table.groupby("model")["step"].transform("max")]
+    return at_last(_tables(names, "held_out.csv", ["step", "language", "subwords", "loss"]), "step")
 
 
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared import probe_setups
-from shared.abx_tables import ends, layer_contrasts
+from shared.abx_tables import at_last, ends, layer_contrasts
 from shared.lenses import Inference
 from shared.mexa_tables import language_families, language_scripts, task_scores
 from shared.pair_regressions import held_out, with_language
@@ -434,7 +434,7 @@ def claims_of_gaps(
     lost: pd.DataFrame, gaps: pd.DataFrame, translations: str, alone: str
 ) -> list[tuple]:
     """IGAP: some of what is learnt does not cross; a contrast of translations makes it cross."""
-    last = gaps[gaps["step"] == gaps.groupby("model")["step"].transform("max")]
+    last = at_last(gaps, "step")
     wide = last.pivot(index="target", columns="model", values="igap")
     value = lost.loc[igap.MEAN_TARGET, ["value", "low", "high"]].tolist()
     return [

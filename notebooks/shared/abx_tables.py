@@ -191,9 +191,9 @@ def printed_results() -> pd.Series:
     return table["value"]
 
 
-def at_last(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of each model's last checkpoint."""
-    return table[table["checkpoint"] == table.groupby("model")["checkpoint"].transform("max")]
+def at_last(table: pd.DataFrame, column: str = "checkpoint") -> pd.DataFrame:
+    """Rows of each model's last checkpoint, or of the last of another column, such as its layer."""
+    return table[table[column] == table.groupby("model")[column].transform("max")]
 
 
 def ends(score: Average) -> dict[str, float]:

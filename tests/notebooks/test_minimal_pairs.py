@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abx_8_limits
-from abx_8_limits import COMPOSED, GROUPS, PAWSX, at_last, edits_told, load_kind, shares
+from abx_8_limits import COMPOSED, GROUPS, PAWSX, edits_told, load_kind, shares
+from shared.abx_tables import at_last
 from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.experiment.scoring import FunctionSubject, Length
 from xlx.text.parallel import ParallelCorpus
@@ -65,7 +66,7 @@ def test_exchanges_are_ties_of_length_and_characters() -> None:
     of_exchanges = table[table["kind"].isin([COMPOSED, *EXCHANGES])]
     assert (of_exchanges[["share", "low", "high"]] == 0.5).to_numpy().all()
     assert (of_exchanges["tied"] == 1).all()
-    assert (at_last(table).query("kind == 'negation'")["share"] != 0.5).any()
+    assert (at_last(table, "layer").query("kind == 'negation'")["share"] != 0.5).any()
     for kind in PAWSX:
         text = load_kind(kind)
         assert len(text) == 7 * len(set(text.domains))

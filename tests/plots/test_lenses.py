@@ -145,17 +145,6 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
     assert "nan" not in text
 
 
-def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
-    table = made(model=("m",), first=CODES, second=CODES)
-    noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
-    noise = noise.assign(low=noise["score"] - 0.08, high=noise["score"] + 0.08)
-    for drawn, middle, pale in ((noise, 0.5, True), (noise, None, False)):
-        mesh = mixing_figures.grid_maps(drawn, middle=middle).axes[0].collections[0]
-        faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
-        assert all(faint) == pale
-    plt.close("all")
-
-
 def test_stored_figures_are_as_wide_as_a_notebook_at_most() -> None:
     for path in FIGURES.glob("*.png"):
         width = int.from_bytes(path.read_bytes()[16:20], "big")
