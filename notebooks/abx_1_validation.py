@@ -26,9 +26,9 @@ from xlx.experiment.scoring import (
     subject_scores,
 )
 from xlx.measures import abx, statistics
-from xlx.plots import style
 from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Points, curves, scatter
+from xlx.plots.style import BLACK, BLUE, GREEN, SKY, look, styled
 from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
@@ -303,13 +303,13 @@ def retrieval_pairs(
 
 #: What is drawn of a spoiled corpus: its name, and how it looks.
 _SHUFFLED = {
-    "MD": ("MD of translations", style.look(style.BLUE, "s", "--")),
-    "MD, lengths shuffled": ("MD, shuffled among like lengths", style.look(style.SKY, "D", "-.")),
-    "MD, documents shuffled": ("MD, shuffled within documents", style.look(style.GREEN, "^", ":")),
+    "MD": ("MD of translations", look(BLUE, "s", "--")),
+    "MD, lengths shuffled": ("MD, shuffled among like lengths", look(SKY, "D", "-.")),
+    "MD, documents shuffled": ("MD, shuffled within documents", look(GREEN, "^", ":")),
 }
 
 
-@style.styled
+@styled
 def shuffle_curves(table: pd.DataFrame) -> Figure:
     """MD of text and of spoiled text over layers, one panel per model."""
     return _over_layers(table, "control", _SHUFFLED)
@@ -329,21 +329,21 @@ def _over_layers(table: pd.DataFrame, series: str, drawn: Mapping[str, tuple]) -
 
 #: MD by its choice of B, or its weights: what it is called, and how it looks.
 CHOICES = {
-    "MD": ("any B", style.look(style.BLUE, "s", "--")),
-    "MD, as like length": ("any B, each A as often as matched", style.look(style.BLUE, "x", ":")),
-    MATCHED: ("B as long as A (matched)", style.look(style.SKY, "D", "-.")),
-    "MD, near": ("B near in subwords", style.look(style.GREEN, "^")),
-    "MD, like length and near": ("both", style.look(style.BLACK, "v", (0, (1, 1)))),
+    "MD": ("any B", look(BLUE, "s", "--")),
+    "MD, as like length": ("any B, each A as often as matched", look(BLUE, "x", ":")),
+    MATCHED: ("B as long as A (matched)", look(SKY, "D", "-.")),
+    "MD, near": ("B near in subwords", look(GREEN, "^")),
+    "MD, like length and near": ("both", look(BLACK, "v", (0, (1, 1)))),
 }
 
 
-@style.styled
+@styled
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, one panel per model."""
     return _over_layers(table, "task", CHOICES)
 
 
-@style.styled
+@styled
 def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
     """MD against retrieval, one point per pair of languages, one panel per pairing of layers.
 

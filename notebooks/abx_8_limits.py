@@ -39,9 +39,9 @@ from xlx.experiment.scoring import (
     subject_scores,
 )
 from xlx.measures import abx, registered, statistics
-from xlx.plots import style
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import BLUE, GREEN, VERMILION, language_label, look, styled
 from xlx.results.deferred import deferred
 from xlx.results.ledger import Value
 from xlx.subjects import loading
@@ -372,10 +372,10 @@ _CALLED = {
 }
 #: What is drawn: the others are at their ends.
 DRAWN = {
-    "LD": style.look(style.VERMILION, "o"),
-    "LD, centred": style.look(style.VERMILION, "o", ":", hollow=True),
-    "neighbours, centred": style.look(style.GREEN, "^", ":", hollow=True),
-    "nearest reader, centred": style.look(style.BLUE, "s", ":", hollow=True),
+    "LD": look(VERMILION, "o"),
+    "LD, centred": look(VERMILION, "o", ":", hollow=True),
+    "neighbours, centred": look(GREEN, "^", ":", hollow=True),
+    "nearest reader, centred": look(BLUE, "s", ":", hollow=True),
 }
 
 DRAWN_AS = {
@@ -423,7 +423,7 @@ def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: obje
     return table[["model", "measure", "layer", "score", "low", "high"]]
 
 
-@style.styled
+@styled
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
     style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
@@ -714,10 +714,10 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
         if name.startswith("bag"):
             columns |= {"the bag ties": rows["tied"].round(2), "edits": rows["n"]}
     table = pd.DataFrame(columns, dict.fromkeys([*rows.index.drop(MEAN), MEAN]))
-    return table.rename(lambda x: x if x == MEAN else style.language_label(x))
+    return table.rename(lambda x: x if x == MEAN else language_label(x))
 
 
-@style.styled
+@styled
 def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     """The share over the depth of each model, one panel per kind of `DRAWN_KINDS`."""
     rows = rows_of(own, language=MEAN)

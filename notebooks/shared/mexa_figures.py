@@ -25,7 +25,18 @@ from xlx.plots.primitives import (
     lanes,
     scatter,
 )
-from xlx.plots.style import BLUE, GREEN, VERMILION, handle, look, looks, styled
+from xlx.plots.style import (
+    BLUE,
+    GREEN,
+    GUESSING,
+    HALO,
+    TINY,
+    VERMILION,
+    handle,
+    look,
+    looks,
+    styled,
+)
 
 #: From "not covered" to "well-covered", each darker than the one before.
 BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
@@ -109,7 +120,7 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     on = heatmap(table, "model", "language", "level", col="block", style=style)
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
-        axes.tick_params(length=0, labelsize=style.TINY)
+        axes.tick_params(length=0, labelsize=TINY)
         axes.tick_params(axis="x", labelrotation=90)
         axes.set_ylim(top=0, bottom=height)
         axes.set_facecolor("white")  # below a shorter column there is no language
@@ -159,8 +170,8 @@ def differences(table: pd.DataFrame) -> Figure:
             textcoords="offset points",
             ha="right" if row.apart > 0 else "left",
             va="center_baseline",
-            fontsize=style.TINY,
-            path_effects=style.HALO,
+            fontsize=TINY,
+            path_effects=HALO,
         )
     axes.set_xscale("symlog", linthresh=1)
     reach = max(2.0, 1.6 * table["apart"].abs().max())
@@ -180,7 +191,7 @@ def above_surface(table: pd.DataFrame) -> Figure:
     style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
     on = scatter(table, "surface", "mu", hue="script", col="panel", style=style)
     for axes in on.axes.values():
-        axes.axline((0, 0), slope=1, **style.GUESSING | {"linestyle": "--"})
+        axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return on.done(
         "MEXA score of the best bag (share of hits)",

@@ -12,7 +12,7 @@ from xlx.results.deferred import deferred, without_gradients
 from xlx.text import languages, parallel
 
 #: Libraries of a second or more each.
-HEAVY = ("torch", "transformers", "sklearn", "statsmodels", "scipy.stats", "gensim")
+HEAVY = ("torch", "transformers", "sklearn", "statsmodels", "seaborn", "scipy.stats", "gensim")
 
 
 def test_a_deferred_library_comes_at_its_first_use() -> None:

@@ -24,6 +24,9 @@ from matplotlib.ticker import MaxNLocator
 from xlx.plots.panels import HATCHED, Layout, Panels, order, panels, parts, rows_of, write
 from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink, look
 from xlx.plots.style import looks as looks_of
+from xlx.results.deferred import deferred
+
+seaborn = deferred("seaborn")
 
 #: Black lined with white shows on dark and bright cells alike.
 FRAME = {
@@ -317,10 +320,18 @@ def heatmap(
 def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cells) -> None:
     """The cells of one panel of `heatmap`, and the names of its rows and columns."""
     axes.set_facecolor(MISSING)
-    axes.pcolormesh(
-        cells.to_numpy(), cmap=colours.cmap, norm=colours.norm, linewidth=0.4, edgecolor="white"
+    seaborn.heatmap(
+        cells,
+        ax=axes,
+        cmap=colours.cmap,
+        norm=colours.norm,
+        cbar=False,
+        linewidths=0.4,
+        linecolor="white",
+        xticklabels=False,
+        yticklabels=False,
     )
-    axes.set(xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
+    axes.set(xlabel="", ylabel="", xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
     axes.tick_params(length=0, labelsize=SMALL, pad=2)
