@@ -120,7 +120,7 @@ def lanes(
             rows = rows_of(part, **{hue: key}) if hue else part
             values = style.scale * rows[x]
             places = rows[y].map(on.items.index).to_numpy(float) + height
-            turn = pd.Series(places).groupby(places).cumcount() % 5
+            turn = [list(places[:k]).count(place) % 5 for k, place in enumerate(places)]
             places += style.spread * np.array([0.0, 0.5, -0.5, 0.25, -0.25])[turn]
             if style.wide:
                 ends = style.ends(rows, x, *style.wide)
