@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from shared.claims import ENDS, UNTOLD, crossed
-from shared.shown import as_points, in_points, listed, scale_about
+from shared.shown import as_points, in_points, joint_order, listed, scale_about
 from xlx.experiment.transfers import (
     DIRECTION,
     Transfers,
@@ -374,8 +374,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     wide, and that of the transfer gap is white at 0.
     """
     maps = {name: label for name, label in MAPS.items() if name in directions}
-    codes = list(dict.fromkeys([*directions["source"], *directions["target"]]))
-    rows, across = ([c for c in codes if c in set(directions[x])] for x in ("source", "target"))
+    rows, across = joint_order(directions, "source", "target")
     table = directions.melt(["source", "target"], list(maps), "map")
     itself = (table["source"] == table["target"]) & (table["map"] != "accuracy")
     table["value"] = 100 * table["value"].astype(float).mask(itself)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shared.shown import framed_handle, scale_about
+from shared.shown import framed_handle, joint_order, scale_about
 from xlx.plots.panels import Panels, across, number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import (
@@ -60,12 +60,11 @@ def grid_maps(
     where a score is high, or diverge about ``middle`` (such as guessing): then a cell
     whose interval (``low``, ``high``) holds the middle is white.
     """
-    codes = list(dict.fromkeys([*table["first"], *table["second"]]))
-    rows, columns_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
+    rows, others = joint_order(table, "first", "second")
     within = (table["first"] == table["second"]) & (table["first"] != "all")
     table = table.assign(value=100 * table["score"], framed=within)
     models = order(table, "model")
-    room = (WIDTH - 0.7) / len(columns_)
+    room = (WIDTH - 0.7) / len(others)
     columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
     table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
@@ -79,7 +78,7 @@ def grid_maps(
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     style = Cells(
         rows=rows,
-        columns=columns_,
+        columns=others,
         wrap=columns,
         bar=label,
         edge=(0.7, 1.5),

@@ -1,5 +1,6 @@
 """How notebooks show numbers, and what several of their figures have."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -91,6 +92,12 @@ def sentences(
             else:
                 said += [sentence.format_map(row) for row in rows]
     return Markdown(" ".join(said))
+
+
+def joint_order(table: pd.DataFrame, *columns: str) -> list[list]:
+    """What each of some columns holds, in one order for all of them: that of the table."""
+    names = dict.fromkeys(itertools.chain.from_iterable(table[column] for column in columns))
+    return [[name for name in names if name in set(table[column])] for column in columns]
 
 
 def framed_handle(label: str) -> Patch:

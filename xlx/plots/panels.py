@@ -18,6 +18,8 @@ from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
 from xlx.results.deferred import deferred
 
 optimize = deferred("scipy.optimize")
+#: The name of a column, or none.
+Column = str | None
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class Panels:
 
 def panels(
     table: pd.DataFrame,
-    row: str | None = None,
-    col: str | None = None,
+    row: Column = None,
+    col: Column = None,
     layout: Layout = Layout(),
 ) -> Panels:
     """A panel for each value of ``col``, or for each pair of values of ``row`` and ``col``.

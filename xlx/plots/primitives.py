@@ -21,7 +21,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from xlx.plots.panels import HATCHED, Layout, Panels, order, panels, parts, rows_of, write
+from xlx.plots.panels import HATCHED, Column, Layout, Panels, order, panels, parts, rows_of, write
 from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink, look
 from xlx.plots.style import looks as looks_of
 from xlx.results.deferred import deferred
@@ -56,7 +56,7 @@ class Series(Layout):
     scale: float = 1
     interval: bool = True
 
-    def shown(self, table: pd.DataFrame, hue: str | None) -> dict[object, Look]:
+    def shown(self, table: pd.DataFrame, hue: Column) -> dict[object, Look]:
         """How each series of a table looks, and what it is called."""
         if hue is None:
             return {None: (self.looks or look(BLUE, "o")) | {"label": self.labels}}
@@ -98,9 +98,9 @@ def lanes(
     table: pd.DataFrame,
     x: str,
     y: str,
-    hue: str | None = None,
-    row: str | None = None,
-    col: str | None = None,
+    hue: Column = None,
+    row: Column = None,
+    col: Column = None,
     style: Lanes = Lanes(),
     on: Panels | None = None,
 ) -> Panels:
@@ -168,9 +168,9 @@ def curves(
     table: pd.DataFrame,
     x: str,
     y: str,
-    hue: str | None = None,
-    row: str | None = None,
-    col: str | None = None,
+    hue: Column = None,
+    row: Column = None,
+    col: Column = None,
     style: Curves = Curves(),
     on: Panels | None = None,
 ) -> Panels:
@@ -210,9 +210,9 @@ def scatter(
     table: pd.DataFrame,
     x: str,
     y: str,
-    hue: str | None = None,
-    row: str | None = None,
-    col: str | None = None,
+    hue: Column = None,
+    row: Column = None,
+    col: Column = None,
     style: Points = Points(),
 ) -> Panels:
     """One point per row at ``x`` and ``y``."""
@@ -266,8 +266,8 @@ def heatmap(
     x: str,
     y: str,
     hue: str,
-    row: str | None = None,
-    col: str | None = None,
+    row: Column = None,
+    col: Column = None,
     style: Cells = Cells(),
 ) -> Panels:
     """Coloured cells, of ``hue`` at the column ``x`` and the row ``y``, the first row above."""
