@@ -2,13 +2,11 @@
 
 import ast
 import functools
-import inspect
 import io
-import json
 import pkgutil
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -17,7 +15,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from notebooks.run import profiles
 from tests import counts
-from xlx.results import provenance
 from xlx.results.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -287,69 +284,12 @@ def test_each_fault_is_named(tmp_path: Path, what, message: str) -> None:
     assert any(message in problem for problem in problems(path)), problems(path)
 
 
-@pytest.mark.parametrize("name", ["dynamics.ipynb", "ABX-1-x.ipynb", "abx-x-1.ipynb"])
-def test_file_name_says_lens_number_and_slug(tmp_path: Path, name: str) -> None:
-    nbformat.write(good(), tmp_path / name)
-    assert any("abx-2-dynamics" in problem for problem in problems(tmp_path / name))
-
-
-def test_torn_notebook_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "abx-1-torn.ipynb"
-    path.write_text(json.dumps(good())[:100], encoding="utf-8")
-    assert len(problems(path)) == 1
-
-
-def test_pictures_and_addresses_are_no_paths_of_a_machine(tmp_path: Path) -> None:
-    path = tmp_path / "abx-1-good.ipynb"
-    notebook = change(
-        output("display_data", data={"image/png": "AAA/home/x/tmp/y", "text/plain": "figure"})
-    )
-    notebook.cells[0].source += " See https://example.org/home/x and and/or, 1/2."
-    nbformat.write(notebook, path)
-    assert problems(path) == []
-
-
 def imported(tree: ast.Module) -> dict[str, object]:
     """Name → what the imports of a piece of code bring."""
     names: dict[str, object] = {}
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     exec(compile(ast.Module(imports, []), "sample", "exec"), names)
     return names
-
-
-def calls_of(path: Path) -> Iterator[Callable[..., object]]:
-    """What a notebook's cells name of what they import, by its module or alone."""
-    cells = nbformat.read(path, as_version=4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    tree = ast.parse(re.sub(r"^[%!].*", "", code, flags=re.M))
-    names = imported(tree)
-    for node in ast.walk(tree):
-        called = names.get(getattr(node, "id", None))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            called = getattr(names.get(node.value.id), node.attr, None)
-        if inspect.isfunction(called) or inspect.isclass(called):
-            yield called
-
-
-@pytest.mark.slow
-def test_contents_name_the_notebooks_that_show_printed_numbers() -> None:
-    """Those that read transcribed results, but for those of print alone."""
-    contents = (BOOK / "contents.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"stand beside ours in ([^;]+);", contents)
-    shown = {
-        re.match(r"\w+-\d|\w+", path.stem)[0]
-        for path in NOTEBOOKS.glob("*.ipynb")
-        if not path.stem.endswith("-printed")
-        and any(
-            re.search(r"PUBLISHED|_FOLDER|^printed = ", source, re.M)
-            and "belebele_labels" not in source
-            for source in [
-                *(cell.source for cell in nbformat.read(path, as_version=4).cells),
-                *(x for called in calls_of(path) for x in provenance._closure(called).values()),
-            ]
-        )
-    }
-    assert set(re.findall(r"`([^`]+)`", named)) == shown
 
 
 @pytest.mark.parametrize(

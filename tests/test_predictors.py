@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from shared import igap_tables
-from xlx.measures import abx, mexa
-from xlx.results.settings import settings
+from xlx.measures import mexa
 from xlx.subjects import loading
 from xlx.subjects.states import embed, embed_corpus
 from xlx.text import parallel
@@ -31,14 +30,6 @@ def predicted(corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     found, layer = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
     assert layer == 3
     return found
-
-
-def test_every_metric_scores_every_direction_once(predicted: pd.DataFrame) -> None:
-    assert list(dict.fromkeys(predicted["metric"])) == list(igap_tables.FROZEN_METRICS)
-    for _, own in predicted.groupby("metric"):
-        pairs = list(zip(own["source"], own["target"], strict=True))
-        assert sorted(pairs) == sorted((a, b) for a in CODES for b in CODES if a != b)
-    assert predicted["score"].notna().all()
 
 
 def test_scores_are_those_of_their_definitions(
@@ -90,17 +81,6 @@ def test_bags_of_subwords_are_compared_by_their_cosine(
     assert 0 < table["bag of subwords", "en", "ja"] < table["bag of subwords", "en", "de"] < 1
 
 
-def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> None:
-    encoder = loading.load("mini-infoxlm")
-    _, layer = igap_tables.frozen("mini-infoxlm", corpus)
-    of = embed_corpus(encoder, corpus, pooling="mean").states
-    hits = [
-        np.mean(abx.exact({x: states[k] for x, states in of.items()}).scores["retrieval"])
-        for k in range(len(of["en"]))
-    ]
-    assert layer == np.argmax(hits)
-
-
 def test_random_labels_are_learnt_from_frozen_states(corpus: parallel.ParallelCorpus) -> None:
     """A label at a time, by the normal equations; a text that repeats the source loses nothing."""
     twice = replace(corpus, sentences=corpus.sentences | {"xx": corpus.sentences["en"]})
@@ -116,14 +96,3 @@ def test_random_labels_are_learnt_from_frozen_states(corpus: parallel.ParallelCo
         wrong.append([np.mean(np.sign(own @ learnt) != label) for own in (y, x)])
     other, own = np.mean(wrong, axis=0)
     assert gaps[2, "en", "de"] == pytest.approx(other - own, abs=0.5 / len(corpus))
-
-
-def test_scores_are_found_again_without_the_model(
-    corpus: parallel.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
-    monkeypatch.setattr(loading, "load", None)
-    again = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
-    pd.testing.assert_frame_equal(again[0], first[0])
-    with settings(dtype="bfloat16"), pytest.raises(TypeError):
-        igap_tables.frozen("mini-infoxlm", corpus, layer=3)

@@ -1,16 +1,14 @@
 """The tables of the notebooks on LD and MD, on small scores whose tables are known."""
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 import abx_1_validation
 import abx_3_tradeoff
-import abx_4_languages
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
 from xlx.experiment.scoring import FunctionSubject
 from xlx.measures.abx import SCORES, PairScores
@@ -83,20 +81,3 @@ def test_what_is_left_given_what_needs_no_training(corpus: ParallelCorpus) -> No
     assert rows["the bag and the twin"] == pytest.approx(np.corrcoef(left.T)[0, 1])
     pairs = abx_3_tradeoff.tradeoff_pairs(abx_3_tradeoff.layer_pairs([last]))
     np.testing.assert_allclose(held[["LD", "MD"]], pairs[["LD", "MD"]])
-
-
-def test_heights_of_languages_go_with_themselves() -> None:
-    first, last = HISTORIES[0][0], HISTORIES[0][-1]
-    table = abx_4_languages.heights([last], [last], [first])
-    found = abx_4_languages.height_correlations(table).set_index(["task", "with"])
-    assert found.loc[("LD", "r with the twin"), "r"] == pytest.approx(1)
-    moved = abx_4_languages.stretched(table.assign(layer=0, checkpoint=9), "language")
-    assert moved.groupby("task")["score"].agg(["min", "max"]).eq([0, 1]).all(axis=None)
-
-
-def test_turns_are_those_of_each_run_without_step_0() -> None:
-    cells = product((1, 2), (0, 5, 9), ("de", "ja"))
-    rows = [(n, step, x, abs(step - (9 if (n, x) == (2, "ja") else 1))) for n, step, x in cells]
-    scores = pd.DataFrame(rows, columns=["run", "checkpoint", "language", "score"])
-    turns = abx_4_languages.with_turns(scores.assign(model="m", task="LD")).query("turn")
-    assert turns.sort_values(["run", "language"])["checkpoint"].tolist() == [5, 5, 5, 9]

@@ -120,10 +120,7 @@ def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
 @pytest.mark.parametrize(
     ("task", "options", "says"),
     [
-        ("XD", {}, "no task 'XD'"),
         ("LD", {"by": ["pair"]}, "no average by 'pair'"),
-        ("LD", {"weighting": "odd"}, "no weighting 'odd': choose pairs, branches, scripts"),
-        ("retrieval", {"by": ["language"]}, "not kept by languages: there are those of LD, MD"),
         ("LD", {"over": "sentences", "by": ["language"]}, "there are those of no task"),
     ],
 )

@@ -14,7 +14,7 @@ from xlx.experiment import abx_scores, constraints, scoring
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import Average
 from xlx.measures import abx
-from xlx.results import ledger, settings
+from xlx.results import ledger
 from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import languages, parallel
@@ -130,24 +130,6 @@ def test_a_cache_of_an_earlier_version_is_one_sentence(grouped: ParallelCorpus) 
     value = {"won": np.zeros((7, 3, 2), np.uint32), "cut": np.zeros(3), "codes documents pairs": 0}
     with pytest.raises(ValueError, match=r"length alone are stored as an earlier .*results.score"):
         scoring._unpacked({"LD": value}, grouped, scoring.Length(), "raw")
-
-
-def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
-    folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
-    (expected,) = scoring.subject_scores([folder], corpus, **options)
-    places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
-    encoder = loading.load(folder, device_map=places)
-    (stored,) = scoring.subject_scores([encoder], corpus, **options)
-    assert stored.model == "spread"
-    pd.testing.assert_frame_equal(stored.table(), expected.table())
-    with settings.settings(policy="ignore"):
-        (again,) = scoring.subject_scores([encoder], corpus, **options)
-    for task in ("LD", "MD"):
-        np.testing.assert_allclose(
-            again.scores.scores[task], expected.scores.scores[task], atol=1e-3
-        )
-    (plain,) = scoring.subject_scores([encoder], corpus)
-    assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
 def test_values_are_compared_by_scores_and_differences() -> None:

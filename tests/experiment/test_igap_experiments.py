@@ -10,23 +10,11 @@ import pytest
 import igap_2_ranking
 import igap_3_models
 import igap_4_directions
-from shared import courses, igap_tables, ranking
+from shared import courses, ranking
 from shared.claims import UNTOLD, crossed
 from tests.experiment.test_transfers import made, made_run, task
-from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask
-from xlx.text import parallel
 from xlx.text.examples import Examples
-
-
-def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
-    table = igap_tables.task_table({"made": task(), "random": task(tested=False)})
-    assert table.loc["made", "labels"] == "no 6, yes 6"
-    assert table["to test"].tolist() == [7, 0]
-    assert table.loc["made", ["guess", "one label"]].tolist() == [0.5, 0.5]
-    assert igap_tables.example(task(), ["en", "de"]).splitlines()[-1] == "label: no"
-    found = igap_tables.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
-    assert (found["PI"].n_train, found["PI"].n_test) == (5, 4)
 
 
 def planted(says: str, n: int = 1800) -> Transfers:
@@ -67,12 +55,6 @@ def test_what_transfers_nothing_keeps_nothing(says: str) -> None:
     assert table["kept"].tolist() == pytest.approx([kept, kept], abs=0.05)
     row = table.loc[("en", "mean")]
     assert (row["checkpoints"], row["seeds"], row["guess"]) == (9, 3, pytest.approx(2 / 3))
-
-
-def test_a_level_that_no_checkpoint_has_gives_no_row() -> None:
-    assert planted("knows").gap_table(0.5, 0.1).empty
-    table = igap_tables.level_table({"one": planted("knows")}, [0.0, 0.5], 0.1)
-    assert table.index.get_level_values("E′").unique().tolist() == [0.0]
 
 
 def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half() -> None:
@@ -160,36 +142,10 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     gaps = igap_3_models.gaps(measured, 0.0, 0.01)
     assert gaps.loc[igap_3_models.BAG, "igap"] == pytest.approx(0.25)
     assert gaps.loc[igap_3_models.NEGATOR, ["igap", "fewer", "kept"]].tolist() == [0, 0.25, 1]
-    runs = {(x, 1): measured[x] for x in (igap_3_models.BAG, igap_3_models.NEGATOR)}
-    table = igap_3_models.over_runs({"x": runs}, measured[igap_3_models.NEGATOR], 0.0, 0.01)
-    assert table["fewer"].dropna().tolist() == pytest.approx([-0.125])  # 0 of the sign, -0.25
-    assert "75.0 and 100.0 % right" in igap_3_models.told_runs(table)
-    for what, mean in ((igap_3_models.ACCURACY, 0.875), (igap_3_models.GAP, 0.125)):
-        spread = table.loc[("x", what, 1), ["mean", "SD, runs"]].tolist()
-        assert spread == pytest.approx([mean, 0.25 / 2**0.5])
     beside = igap_3_models.beside_bag({"made": measured}, "en").set_index(["subject", "what"])
     ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
     assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
     assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
-    sizes = {60: {"x": measured[igap_3_models.BAG]}, 90: {"x": measured[igap_3_models.NEGATOR]}}
-    sized = igap_3_models.by_size(sizes, "en", 0.0, 0.01)
-    assert sized["more"].str.split().str[0].tolist()[1:] == ["25.0"]
-    assert sized[igap_3_models.GAP].str.split().str[0].tolist() == ["25.0", "0.0"]
-
-
-def test_without_translations_there_is_no_sign_and_words_of_time_are_left_out() -> None:
-    whole = with_words()
-    en, es = (whole.test[code] for code in ("en", "es"))
-    timed = replace(en, first=tuple(f"{x} ago" if i < 10 else x for i, x in enumerate(en.first)))
-    spoilt = tuple(es.first[i ^ 1] if i < 10 else x for i, x in enumerate(es.first))
-    test = whole.test | {"en": timed, "es": replace(es, first=spoilt)}
-    alone = TransferTask("made", {"en": whole.train["en"]}, test, {})
-    measured, signs = igap_3_models.strings(alone, "en", "mini-xlmr")
-    assert (len(signs), igap_3_models.NEGATOR in measured) == (0, False)
-    texts = igap_3_models.accuracies(measured, "en", 0.9)["text"]
-    assert igap_3_models.TRANSLATIONS not in {*texts}
-    table = igap_3_models.beside_bag({"made": measured}, "en")
-    assert table["value"][:3].tolist() == pytest.approx([1, 0.625, 0.75])
 
 
 def test_an_order_without_igap_is_refused() -> None:
@@ -220,26 +176,3 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     assert table.loc["MD", "told"] == UNTOLD
     table = igap_3_models.correlations_without_one_run(gaps, [gaps], pd.DataFrame(columns, index))
     assert table.loc["MD", "told"] == "below"
-
-
-def test_a_checkpoint_is_measured_with_the_source_as_with_all_languages() -> None:
-    text = parallel.load("flores200-100", ["en", "de", "ja"]).drop(range(40, 100))
-    (state,) = courses.course_states(["mini-infoxlm"], [400])
-    row = courses.course_measures([state], text, "en").loc[("mini-infoxlm", 400)]
-    (of,) = subject_scores([state], text, courses.COURSES, pooling="mean", max_length=None)
-    table = of.table().query("language_1 == 'en' or language_2 == 'en'")
-    expected = table.groupby("task")["score"].mean()[[*courses.COURSES]]
-    np.testing.assert_allclose(row[[*courses.COURSES]], expected, atol=1e-6)
-    along = courses.run_scores({"m": ["mini-infoxlm"]}, text, "en", [400]).groupby("task")
-    np.testing.assert_allclose(along["score"].mean()[expected.index[:3]], expected[:3], atol=1e-6)
-
-
-def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:
-    whole = task()
-    assert igap_4_directions.partly_random(whole, 0.0, 1).train["de"].labels.tolist() == [
-        *whole.train["de"].labels
-    ]
-    noisy = igap_4_directions.partly_random(planted("knows").task, 0.5, 1)
-    before, after = np.arange(1800) % 3, noisy.train["en"].labels
-    assert (before != after).mean() == pytest.approx(0.5 * 2 / 3, abs=0.03)
-    assert noisy.train["de"].labels.tolist() == after.tolist()

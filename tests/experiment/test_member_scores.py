@@ -1,8 +1,5 @@
 """Members compared, and what runs of one recipe differ by, on small scores that are known."""
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,9 +7,8 @@ from scipy import stats
 import models_1_family as members
 from models_1_family import BEST, MEAN
 from tests.experiment.made_scores import scores
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import average
-from xlx.text.parallel import ParallelCorpus
 
 Measured = dict[str, CheckpointScores]
 NAMES = ["mini-xlmr", "mini-mbert"]
@@ -27,48 +23,6 @@ def measured() -> Measured:
         {"LD": [0.9, 0.9], "MD": [0.8, 0.6], "matched": [0.65, 0.55]},
     ]
     return {name: scores(rng, name, 5, **of) for name, of in zip(NAMES, levels, strict=True)}
-
-
-@pytest.fixture
-def histories(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict, list], None]:
-    """Sets the steps of the histories that there are, and the scores of their states."""
-
-    def given(steps: dict[str, Sequence[int]], known: Sequence[CheckpointScores]) -> None:
-        of_state = {(of.model, of.step): of for of in known}
-        monkeypatch.setattr(
-            members,
-            "history",
-            lambda name, recorded: [SimpleNamespace(name=name, step=step) for step in steps[name]],
-        )
-        monkeypatch.setattr(
-            members,
-            "subject_scores",
-            lambda states, *_, **__: [
-                of_state[getattr(of, "name", of), getattr(of, "step", 0)] for of in states
-            ],
-        )
-
-    return given
-
-
-def test_runs_are_scored_at_their_ends_and_before_training(
-    corpus: ParallelCorpus, histories: Callable
-) -> None:
-    rng = np.random.default_rng(0)
-    steps = {"member": (0, 4, 9), "seed": (0, 9), "late": (4, 9)}
-    known = [
-        scores(rng, name, step, LD=[0.5], MD=[0.5], matched=[0.5])
-        for name, of in steps.items()
-        for step in of
-    ]
-    histories(steps, known)
-    runs = members.scored_runs(["member", "late"], {"member": ["seed"]}, corpus)
-    assert [(of.model, of.step) for of in runs["member"]] == [("member", 9), ("seed", 9)]
-    assert [(of.model, of.step) for of in runs["late"]] == [("late", 9)]
-    (first,) = members.scored_runs(["member"], {}, corpus, first=True)["member"]
-    assert first.step == 0
-    with pytest.raises(KeyError, match="late@untrained"):  # its step 4 is no untrained model
-        members.scored_runs(["late"], {}, corpus, first=True)
 
 
 def test_models_less_their_references(measured: Measured) -> None:
@@ -106,19 +60,3 @@ def test_what_runs_leave_open_is_welchs_or_a_prediction() -> None:
         for one, three in ((rng.normal(), rng.normal(size=3).tolist()) for _ in range(4000))
     ]
     assert np.mean(covered) == pytest.approx(0.95, abs=0.012)
-
-
-def test_a_model_stands_above_its_bag_and_its_first_state(measured: Measured) -> None:
-    runs = {name: [of, of] for name, of in measured.items()}
-    bags = dict.fromkeys(measured, measured[NAMES[1]])
-    at = members.standings(runs, {NAMES[0]: [measured[NAMES[1]]]}, bags)
-    at = at.set_index(["model", "what"])
-    best = float(members.standing(measured[NAMES[0]], BEST, MATCHED).score)
-    bag, first = float(average(measured[NAMES[1]], MATCHED).score), 0.65
-    assert at["value"][NAMES[0], "above its bag"] == pytest.approx(best - bag)
-    assert at["value"][NAMES[0], "above untrained"] == pytest.approx(best - first, abs=0.005)
-    assert (NAMES[1], "above untrained") not in at.index
-    text = members.in_short(at.reset_index(), members.contrasts(runs, dict([NAMES])), [])
-    assert "1 of 2 models" in text
-    assert "`mini-mbert` +0.05" in text
-    assert "Of 1 differences" in text

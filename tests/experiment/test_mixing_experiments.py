@@ -1,4 +1,4 @@
-"""What the notebooks ask: data by parameters, and what is told of small grids by hand."""
+"""What the notebooks on mixed languages tell of small grids whose scores are planted."""
 
 import numpy as np
 import pandas as pd
@@ -6,16 +6,10 @@ import pytest
 
 import mixing_1_nli
 import mixing_2_paraphrase
-import mixing_4_controls
-import mixing_6_pairs
 from shared import mixing_tables
 from shared.claims import one_sign
-from shared.mixing_tables import Origin
 from shared.pair_regressions import held_out, with_language
 from xlx.experiment.grids import Grid
-from xlx.subjects.jobs import Job, Recipe
-from xlx.text import labelled
-from xlx.text.examples import Examples, crossed
 
 CODES = ("en", "de", "tr")
 
@@ -29,48 +23,6 @@ def grid(model: str, predictions: np.ndarray) -> Grid:
 
 def random(seed: int, n: int = 20) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2, (3, 3, n))
-
-
-def test_data_are_those_of_the_parameters() -> None:
-    data = mixing_tables.task_data("NLI", ["en", "de"], "en", 30, 12, Origin("xnli-dev"))
-    assert (len(data.train), len(data.gold), list(data.sets)) == (30, 12, ["en", "de"])
-    said = data.described()
-    counts = [said[f"to test, {name}"] for name in data.gold.classes]
-    assert (data.guess, sum(counts)) == (max(counts) / 12, 12)
-    shown = mixing_tables.worked_pairs(data.sets, [("en", "de"), ("de", "en")], [3, 0])
-    assert shown.loc["en-de", "first"] == data.sets["en"].first[3]
-    assert shown.loc["en-de", "second"] == data.sets["de"].second[3]
-    jobs = data.jobs(["a", "b"], Recipe(epochs=1, **mixing_tables.LINEAR), [1, 2])
-    assert [(job.model, job.seed) for job in jobs] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-    data = mixing_tables.task_data("QA", ["en", "de"], "en", 10, 6, Origin("tydiqa"), per_context=2)
-    said = data.described()
-    assert (said["to learn"], said["to test"]) == (10, 6)
-
-
-def test_differences_to_baselines_are_paired() -> None:
-    a, b = grid("a", random(0)), grid("b", random(1))
-    table = mixing_tables.above_baselines([a], [a, b])
-    itself = table["baseline"] == "a"
-    assert (table.loc[itself, ["score", "low", "high"]] == 0).all(axis=None)
-    assert (table.loc[~itself, "low"] < table.loc[~itself, "high"]).all()
-    assert mixing_tables.mean_grids([a, b, a])["a"].each["accuracy"].shape == (2, 3, 3, 20)
-
-
-def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    train, _ = labelled.parallel_examples("NLI", ["en", "de"], "train", 30, source="xnli-dev")
-    sets, _ = labelled.parallel_examples("NLI", ["en", "de"], "test", 12)
-    learnt = {f"en-{code}": crossed(train["en"], train[code]) for code in ("en", "de")}
-    asked = {}
-
-    def answered(jobs: list[Job], sets: dict[str, Examples]) -> list[Grid]:
-        asked[jobs[0].train.first] = jobs[0].train, sets
-        return [grid("a", random(k, 12)) for k in range(len(jobs))]
-
-    monkeypatch.setattr(mixing_6_pairs, "grid", answered)
-    grids = mixing_6_pairs.mixed_grids("a", learnt, sets, Recipe(), [1, 2], part="second")
-    taught, of_sets = asked[learnt["en-de"].second]
-    assert (taught.second, len(grids["en-de"])) == (None, 2)
-    assert of_sets["de"].first == sets["de"].second
 
 
 def test_a_difference_that_turns_cannot_be_told() -> None:
@@ -88,26 +40,6 @@ def test_a_difference_that_turns_cannot_be_told() -> None:
     assert adds["told"].tolist() == told
     each = np.array([[1.0, 3.0], [1.0, 1.0], [1.0, -1.5]])
     assert one_sign(each).tolist() == [True, False]
-
-
-def test_tables_of_controls_and_pairs_say_which_side_stays() -> None:
-    rng, n = np.random.default_rng(0), 90
-    right = (rng.random((3, 3, 3, n)) < 0.7).astype(float)
-    wrong = np.where(rng.random(right.shape) < 0.6, 0, right)  # less, in every cell and seed
-    data = {"NLI": mixing_tables.task_data("NLI", ["en", "de", "zh"], "en", 10, n)}
-    answers = ("words in order", right), ("hypothesis shuffled", wrong), ("premise shuffled", right)
-    values = {("NLI", "m", x): {"accuracy": y} for x, y in answers}
-    asked = values, mixing_4_controls.comparisons(values), data, False
-    means = mixing_4_controls.means_of(*asked)
-    gaps = mixing_4_controls.differences(*asked).query("language == 'mean'")
-    both = means.merge(gaps, on=["what", "setting"])
-    np.testing.assert_allclose(both[["low_x", "high_x"]], both[["low_y", "high_y"]], atol=1e-12)
-    told = means[means["setting"] == "within"].set_index("what")["told"].sort_index().tolist()
-    of = {"x": ({"en-de": {"fine-tuned": wrong, "baseline": right}}, False)}
-    found = mixing_6_pairs.pair_tables(of, CODES, np.arange(n))["x"]
-    told += [*dict.fromkeys(found.loc[found["row"] == "*-*", "told"])]
-    assert not found.query("condition == 'fine-tuned'")[["gain_low", "gain_high"]].any(axis=None)
-    assert told == ["above", "cannot be told", "cannot be told", "below"]
 
 
 def test_overlap_and_held_out_languages_of_planted_scores() -> None:

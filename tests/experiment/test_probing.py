@@ -230,16 +230,6 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: probing.cross_lingual("m", POS, ["de"], entities=True), "POS has no entities"),
-        (lambda: probing.monolingual("m", NLI, ["de"], entities=True), "NLI has no entities"),
-        (lambda: probing.monolingual("m", POS, []), "no languages are given"),
-        (lambda: probing.cross_lingual("m", POS, []), "no languages are given"),
-        (lambda: probing.probed_languages("QA"), "Table 2 has no column"),
-        (lambda: ProbeSetup("POS", n_test=0).load("de", "test"), "cannot take 0"),
-        (lambda: ProbeSetup("NLI", n_test=0).load("de", "test"), "cannot take 0"),
-        (lambda: ProbeSetup("NLI", form="both"), "no form 'both': choose joint, concatenated"),
-        (lambda: ProbeSetup("NLI", source="snli"), "no source 'snli' for NLI; there is xnli"),
-        (lambda: ProbeSetup("POS", source="sick"), "no source 'sick' for POS; there is ud"),
         (lambda: ProbeSetup("NLI", source="sick", path="x"), "sick is shipped whole"),
         (lambda: SICK.load("de", "test"), r"\(sick\) is shipped in de; there is en, nl"),
     ],
@@ -325,52 +315,43 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
             run("monolingual", other, ["de"], **options)
 
 
-def test_results_are_apart_by_their_accuracies(local: Path) -> None:
-    setup = replace(POS, path=local, seeds=(0, 1))
-    options = {"control": True, "online": True, "entity_layers": []}
-    asked = "mini-xlmr", ["de"], setup
-    (table,) = probing.PROBES.compute("words", *asked, options)
-    (arrays,) = probing.PROBES.compute("transfer", *asked, {"targets": ["de"]})
-    assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
-    for column, change, apart in (
-        ("accuracy", 0.1, 0.05),
+@pytest.mark.parametrize(
+    ("column", "change", "apart"),
+    [
+        ("accuracy", 0.1, 0.05),  # of one seed of two
         ("control_accuracy", -0.1, 0.05),
-        ("epoch", 3, 0),
         ("validation_loss", 1.0, 0),
+        ("bits", 1.0, 1 / 20),
         ("n_test", 1, np.inf),
-        ("majority", 0.1, np.inf),
-    ):
-        other = table.copy()
-        other.loc[0, column] += change  # of one seed of two
-        assert probing._apart(table, other) == pytest.approx(apart)
-    assert probing._apart(table, table.assign(bits=table["bits"] * 1.2)) == pytest.approx(0.2)
+    ],
+)
+def test_results_are_apart_by_their_accuracies(column: str, change: float, apart: float) -> None:
+    table = pd.DataFrame({"layer": [0, 0], "seed": [0, 1], "n_test": [9, 9], "bits": [10.0, 10.0]})
+    table[["accuracy", "control_accuracy", "validation_loss"]] = 0.5
+    other = table.copy()
+    other.loc[0, column] += change
+    assert probing._apart(table, other) == pytest.approx(apart)
+    assert probing._apart(table, table) == 0
     assert probing._apart(table, table.iloc[:-1]) == np.inf
-    other = arrays | {"right": arrays["right"] + np.array([0, 4])}
-    assert probing._apart(arrays, other) == pytest.approx(2 / arrays["n_test"][0])
-    assert probing._apart(arrays, arrays | {"n_test": arrays["n_test"] + 1}) == np.inf
-    entities = {"found": np.array([[[2, 2]]]), "marked": np.array([[[4, 4]]])}
-    arrays |= entities | {"entities": np.array([4])}  # F1 of both seeds: 2 * 2 / 8
-    assert probing._apart(arrays, arrays) == 0
-    other = arrays | {"found": np.array([[[2, 3]]])}
-    assert probing._apart(arrays, other) == pytest.approx(0.125)
-    assert probing._apart(arrays, arrays | {"entities": np.array([5])}) == np.inf
-    del other["entities"]
-    assert probing._apart(arrays, other) == np.inf
 
 
-def test_a_model_is_scored_by_its_layers() -> None:
-    rows = [
-        ("m", "POS", 5, code, layer, seed, 0.1 * layer + 0.01 * seed, loss)
-        for code in ("de", "en")
-        for layer, loss in ((0, 2.0), (1, 0.5), (2, 1.0))
-        for seed in (0, 1)
-    ]
-    columns = "model task checkpoint language layer seed accuracy validation_loss"
-    scored = pd.DataFrame(rows, columns=columns.split()).assign(majority=0.1)
-    for layer, expected in (("mean", 0.105), (2, 0.205)):
-        accuracies = abx_5_probing.of_layers(scored, layer)
-        assert accuracies["language"].tolist() == ["de", "en"]
-        assert accuracies["accuracy"].tolist() == pytest.approx([expected] * 2)
+def test_results_of_transfer_are_apart_by_what_is_right_and_by_f1() -> None:
+    value = {
+        "right": np.array([[[5, 5]]]),
+        "n_test": np.array([10]),
+        "majority": np.array([0.5]),
+        "found": np.array([[[2, 2]]]),
+        "marked": np.array([[[4, 4]]]),
+        "entities": np.array([4]),  # F1 of both seeds: 2 * 2 / 8
+    }
+    for change, apart in (
+        ({}, 0),
+        ({"right": np.array([[[5, 9]]])}, 0.2),
+        ({"found": np.array([[[2, 3]]])}, 0.125),
+        ({"entities": np.array([5])}, np.inf),
+        ({"n_test": np.array([11])}, np.inf),
+    ):
+        assert probing._apart(value, value | change) == pytest.approx(apart)
 
 
 def test_noise_does_not_come_back_when_drawn_anew() -> None:

@@ -4,7 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from tests import tiny
 from tests.tables import of
@@ -199,3 +201,10 @@ def test_a_series_is_probed_by_checkpoint(tasks, tmp_path: Path) -> None:
     names = [str(series / "step-000000"), str(series / "step-000010")]
     table = probe_sentences(names, {"en": tasks["en"][:1]}, **FAST)
     assert len(table.groupby(["model", "checkpoint"])) == 2
+
+
+def test_means_over_languages_have_students_interval() -> None:
+    cells = pd.DataFrame({"subject": "m", "task": "WC", "layer": 0, "accuracy": [0.5, 0.7, 0.9]})
+    (row,) = sentence_probes.over_languages(cells).itertuples()
+    ends = stats.ttest_1samp(cells["accuracy"], 0).confidence_interval()
+    assert (row.accuracy, row.low, row.high, row.n) == pytest.approx((0.7, *ends, 3))

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import abx_1_validation
 from xlx.experiment import scoring
@@ -109,22 +108,3 @@ def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
     each = replace(text, ids=tuple(map(str, range(N))))
     with pytest.raises(ValueError, match="toy: no document has two sentences"):
         abx_1_validation.spoiled(states, each, "documents", seed=0)
-
-
-def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:
-    named = replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
-    table, other = (
-        *abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", 1),
-        *abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", 2),
-    )
-    assert len(table) == 2 * 7
-    assert (other["score"] != table["score"]).any()
-    with pytest.raises(ValueError, match="no shuffle 'odd': choose translations"):
-        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "odd", 1)
-    shown = abx_1_validation.shuffled_controls(["mini-xlmr"], named, seed=1)
-    assert len(shown) == 4 * 7
-    row = shown.query("control == 'LD, labels shuffled' and layer == 2").iloc[0]
-    expected = table.query("task == 'LD' and layer == 2").iloc[0]
-    quantile = stats.t.ppf(0.975, 4)  # five documents
-    assert row["score"] == expected["score"]
-    assert row["high"] - row["score"] == pytest.approx(quantile * expected["error"])

@@ -4,7 +4,6 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.measures.test_discrimination import literal
@@ -47,23 +46,6 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
         assert mean.error > 0
     assert (bag.model, bag.step, len(bag.scores.layers)) == (scoring.BAG, 0, 1)
     assert {MATCHED, "MD, near", "MD, same document"} <= set(bag.tasks)
-
-
-def test_the_second_time_no_vocabulary_is_read(
-    grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bag, encoder = subword_bag("mini-xlmr", grouped), loading.load("mini-xlmr")
-
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr("xlx.subjects.loading.load", never)
-    for model in ("mini-xlmr", encoder):
-        again = subword_bag(model, grouped)
-        pd.testing.assert_frame_equal(again.table(), bag.table())
-    for options in ({"max_length": 8}, {"space": "centred"}):
-        with pytest.raises(AssertionError, match="computed again"):
-            subword_bag("mini-xlmr", grouped, **options)
 
 
 def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpus) -> None:

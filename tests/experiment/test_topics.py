@@ -13,9 +13,9 @@ from shared import mexa_tables
 from tests import tiny
 from xlx.experiment import probing
 from xlx.measures import probes
-from xlx.subjects import identity, loading, states
+from xlx.subjects import loading, states
 from xlx.subjects.states import SentenceStates, embed
-from xlx.text import downstream, labelled
+from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 
@@ -160,27 +160,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     assert list(backwards["language"].unique()) == list(LANGUAGES[::-1])
 
 
-def test_several_models_are_one_below_the_other(
-    model: Path, table: pd.DataFrame, tmp_path: Path
-) -> None:
-    folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=40, width=16)
-    names = [*identity.checkpoints(str(folder)), model]
-    both = probing.probe_topics(names, LANGUAGES, **OPTIONS)
-    about = list(dict.fromkeys(zip(both["model"], both["checkpoint"], strict=True)))
-    assert about == [("grown", 0), ("grown", 7), ("tiny-llama", 0)]
-    own = both[both["model"] == "tiny-llama"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(own, table)
-    with pytest.raises(ValueError, match="several checkpoints of grown"):
-        mexa_tables.task_scores(both)
-
-
-def test_results_are_apart_by_their_accuracies(table: pd.DataFrame) -> None:
-    assert probing._apart(table, table) == 0
-    other = table.assign(accuracy=table["accuracy"] + 0.1 * (table["seed"] == 3))
-    assert probing._apart(table, other) == pytest.approx(0.05)  # of the mean over two seeds
-    assert probing._apart(table, table.assign(n_cut=0)) == np.inf
-
-
 def test_requests_that_cannot_be_met(model: Path) -> None:
     for languages, options, error, says in (
         ([], {}, ValueError, "no language to test on"),
@@ -202,58 +181,6 @@ def made(scores: dict[tuple[str, str, int, int, bool], float], **columns: object
     return table.assign(**{"checkpoint": 0, "n": 21, "validation_loss": 1.0, **half, **columns})
 
 
-@pytest.fixture
-def two_models() -> pd.DataFrame:
-    """Accuracies that add up by digit; the losses favour layer 1 of one model, 2 of the other."""
-    scores = {
-        (name, language, layer, seed, centred): (
-            0.5 * (name == "b") + 0.2 * (language == "de") + 0.04 * layer + 0.01 * seed
-        )
-        * (1 if centred else 0.5)
-        for name in ("b", "a")
-        for language in ("en", "de")
-        for layer in range(3)
-        for seed in (0, 1)
-        for centred in (False, True)
-    }
-    table = made(scores)
-    best = table["model"].map({"a": 2, "b": 1})
-    # One seed at another layer is lower still, but not the mean over seeds.
-    loss = 1 + (table["layer"] - best).abs() + 0.5 * table["seed"]
-    table["validation_loss"] = loss.mask((table["layer"] == 0) & (table["seed"] == 1), 0.9)
-    return table
-
-
-def test_scores_of_the_task_by_layer_and_half(two_models: pd.DataFrame) -> None:
-    def scores(*arguments: object, **options: object) -> dict[tuple[str, str], float]:
-        table = mexa_tables.task_scores(two_models, *arguments, **options)
-        assert tuple(table) == downstream.SCORE_COLUMNS
-        assert set(table["task"]) == {"SIB-200"}
-        share, n = table["score"], table["n"]
-        assert table["stderr"].to_numpy() == pytest.approx(np.sqrt(share * (1 - share) / n))
-        return dict(zip(zip(table["model"], table["language"], strict=True), share, strict=True))
-
-    base = {("b", "en"): 0.505, ("b", "de"): 0.705, ("a", "en"): 0.005, ("a", "de"): 0.205}
-    assert list(scores()) == list(base)  # in the order of the table
-    chosen = {key: x + 0.04 * (1 if key[0] == "b" else 2) for key, x in base.items()}
-    assert scores() == scores("chosen") == pytest.approx(chosen)
-    for layer, more in ((0, 0.0), (2, 0.08), ("mean", 0.04)):
-        assert scores(layer) == pytest.approx({key: x + more for key, x in base.items()})
-    for options, share in (
-        ({"centred": False}, 0.5),
-        ({"accuracy": "even"}, 0.5),
-        ({"accuracy": "odd"}, 0.25),
-    ):
-        assert scores(0, **options) == pytest.approx({key: share * x for key, x in base.items()})
-    for kind, n in (("accuracy", 21), ("even", 11), ("odd", 10)):
-        assert set(mexa_tables.task_scores(two_models, accuracy=kind)["n"]) == {n}
-    for layer in (3, -1, "last"):
-        with pytest.raises(
-            ValueError, match=f"no layer {layer!r}: .*'mean' or a number of 0, 1, 2"
-        ):
-            mexa_tables.task_scores(two_models, layer)
-
-
 def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:
     rng = np.random.default_rng(4)
     keys = [("a", f"x{i}", layer, 0, True) for layer in (0, 1) for i in range(40)]
@@ -268,15 +195,3 @@ def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:
         r = stats.pearsonr(*halves).statistic
         found = mexa_2_estimation.topic_reliability(table, layer)
         assert found == {"a": pytest.approx(2 * r / (1 + r))}
-    # English, however far from the rest, is not among them, nor is the raw score.
-    alone = mexa_2_estimation.topic_reliability(table, 0)
-    apart = made(
-        {("a", "en", 0, 0, True): 0.0} | dict.fromkeys(((*key[:4], False) for key in keys), 0.0),
-        even=1.0,
-        odd=-1.0,
-    )
-    assert mexa_2_estimation.topic_reliability(pd.concat([table, apart]), 0) == alone
-    # The order of a table does not matter, and each model has its own.
-    other = table.assign(model="b", odd=table["even"] / 2 + 0.1)
-    both = pd.concat([table, other]).sample(frac=1, random_state=1)
-    assert mexa_2_estimation.topic_reliability(both, 0) == pytest.approx(alone | {"b": 1.0})

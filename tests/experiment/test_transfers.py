@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import igap_2_ranking
 import igap_4_directions
 from tests import tiny
+from tests.text.made import spoken
 from xlx.experiment import transfers
 from xlx.experiment.transfers import Transfers, TransferTask
 from xlx.measures import igap
-from xlx.measures.igap import FITTED
 from xlx.results.settings import current
 from xlx.subjects import finetuning, jobs
 from xlx.subjects.finetuning import Run
@@ -28,17 +27,8 @@ N_TRAIN, N_TEST = 12, 7
 
 
 def made(language: str, part: str = "train", n: int = N_TRAIN, **changes: object) -> Examples:
-    texts = [f"{text} {language}" for text in tiny.SENTENCES]
-    found = Examples(
-        name=f"made {language} {part}",
-        language=language,
-        first=tuple(texts[i % len(texts)] for i in range(n)),
-        second=None,
-        labels=np.arange(n) % 2,
-        classes=("no", "yes"),
-        ids=tuple(f"{part}:{i}" for i in range(n)),
-    )
-    return replace(found, **changes)
+    named = {"name": f"made {language} {part}", "ids": tuple(f"{part}:{i}" for i in range(n))}
+    return spoken(language, n, **(named | changes))
 
 
 def task(codes: Sequence[str] = CODES, tested: bool = True) -> TransferTask:
@@ -157,6 +147,7 @@ def test_a_random_task_has_no_test_set() -> None:
         assert found.train[code].first == corpus.sentences[code]
         expected = np.random.default_rng(3).integers(0, 2, len(corpus))
         assert (found.train[code].labels == expected).all()
+    assert found.one_label == 1 - max(expected.mean(), 1 - expected.mean())
 
 
 # --- what is measured -----------------------------------------------------------------------------
@@ -282,16 +273,6 @@ def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
             assert array.astype(int).tolist() == expected
 
 
-def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
-    found = runs(task()).only(model="one", algorithm="vanilla")
-    scores = igap_2_ranking.igap_scores(found, FITTED)
-    directions = igap_4_directions.directions(found).set_index(["source", "target"])
-    assert set(scores["metric"]) == {"IGAP"}
-    assert len(scores) == 4
-    for row in scores.itertuples():
-        assert row.score == -directions.loc[(row.source, row.target), "igap"]
-
-
 # --- fine-tuning ----------------------------------------------------------------------------------
 
 RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=3e-3, every=4, max_length=32)
@@ -340,12 +321,9 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     last = every["step"] == every["step"].max()
     pd.testing.assert_frame_equal(every[last], some[last])
     assert some.loc[~last, ["intralingual", "error", "transfer_gap"]].isna().all(axis=None)
-    near = every["training"].between(0, tolerance - 1e-9) | every["training"].between(0.25, 0.45)
-    assert (near & ~last).any()
-    assert (~near & ~last).any()
-    assert some["interlingual"].notna().tolist() == (near | last).tolist()
-    assert some["training"].tolist() == every["training"].tolist()
-    assert (some["interlingual"] == every["interlingual"])[near | last].all()
+    there = some["interlingual"].notna()
+    assert (some["interlingual"] == every["interlingual"])[there].all()
+    assert there[~last].nunique() == 2
     run = spared.runs[0]
     with pytest.raises(ValueError, match="was not asked about test de at all these checkpoints"):
         spared.wrong(run, "test", "de")

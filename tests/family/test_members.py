@@ -7,26 +7,8 @@ import pytest
 import models_1_family
 from family.recipes import RECIPES, describe
 from tests import tiny, toy
-from xlx.results import paths
 
 # --- what a member is ----------------------------------------------------------------------------
-
-
-def test_the_table_tells_what_members_are_and_cost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
-    monkeypatch.setattr(models_1_family, "_vocabulary", lambda name: name[:4])
-    monkeypatch.setattr(models_1_family, "distinct_vocabularies", lambda names: names[:1])
-    toy.member_files(tmp_path / "shipped", "mini-xlm")
-    decoder = toy.member_files(tmp_path, "mini-llama-en95", run=False)
-    table = models_1_family.members(["mini-xlm", decoder], {decoder: "mini-xlm"}, {}, 5.0)
-    assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
-    assert table["learns by"].to_list() == ["mlm + tlm", "clm"]
-    assert table["differs from"].to_list() == ["", "mini-xlm"]
-    assert "english_share None → 0.95" in table.loc["mini-llama-en95", "in"]
-    assert table["parameters"].to_list() == ["0.0", ""]  # 123; not at its end
-    assert table["held-out loss"].to_list()[0] == "5.25"
 
 
 def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:

@@ -185,12 +185,6 @@ def test_padding_anywhere_with_anything_makes_no_difference(
     assert torch.equal(one.mean, other.mean)
 
 
-# --- when to stop ---------------------------------------------------------------------------------
-
-
-# --- what they learn ------------------------------------------------------------------------------
-
-
 # --- what a score means ---------------------------------------------------------------------------
 
 
@@ -248,7 +242,7 @@ def changed(split: Split, *, state: float | None = None, label: int | None = Non
     return Split(states, labels, ["en", "de"])
 
 
-TRAIN, HELD, TEST = (toy([20, 20], seed=seed) for seed in range(3))
+TRAIN, HELD = (toy([20, 20], seed=seed) for seed in range(2))
 
 
 @pytest.mark.parametrize(

@@ -76,13 +76,6 @@ def test_ranking_accuracy_closed_forms() -> None:
     assert many.tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
-def test_random_order_has_half_of_the_pairs(k: int) -> None:
-    orders = np.array(list(itertools.permutations(range(k))))
-    accuracies = igap.ranking_accuracy(np.arange(k), orders)
-    assert accuracies.mean() == pytest.approx(0.5)
-
-
 LANGUAGES = ("en", "fi", "sw", "tr")
 
 
@@ -249,8 +242,6 @@ def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **op
         (lambda: rank(predictors=NOISE[NOISE["target"] != "tr"]), "noise has no score of en to tr"),
         (lambda: rank(predictors=pd.concat([NOISE, NOISE])), "the scores of noise more than once"),
         (lambda: rank(pd.concat([GOLD.table, GOLD.table])), "en to en is in gold more than once"),
-        (lambda: rank(GOLD.table.assign(score=np.nan)), "score is missing in 16 of 16"),
-        (lambda: rank(GOLD.table.drop(columns="source")), "no column 'source'"),
         (lambda: rank(predictors=NOISE.drop(columns="metric")), "no column 'metric'"),
         (
             lambda: rank(GOLD.table[GOLD.table["target"].isin(["en", "fi"])]),

@@ -71,12 +71,9 @@ def test_controls_hold_the_variable_constant_and_score_at_chance(task: str) -> N
 @pytest.mark.parametrize(
     ("call", "arguments", "says"),
     [
-        (sample_triplets, ("XD", ("a", "b"), 5, 10, 0), "no task"),
         (sample_triplets, ("LD", ("a", "a"), 5, 10, 0), "two languages"),
         (sample_triplets, ("MD", ("a", "b"), 1, 10, 0), "another meaning"),
-        (sample_control, ("LD", "ab", 2, 10, 0), "three sentences"),
         (sample_control, ("MD", "ab", 50, 10, 0), "three languages"),
-        (sample_control, ("XD", "abc", 50, 10, 0), "no task"),
     ],
 )
 def test_bad_requests_are_named(call, arguments: tuple, says: str) -> None:

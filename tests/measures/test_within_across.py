@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import mixing_1_nli
 import mixing_2_paraphrase
 import mixing_6_pairs
 from mixing_3_qa import tails
 from printed import mixing_claims
 from shared import mixing_tables
-from shared.shown import as_points, in_points
 from tests.tables import of
-from xlx.experiment.grids import Grid
 from xlx.measures import mixing
 from xlx.measures.mixing import MixingError
 
@@ -243,15 +240,11 @@ def test_values_of_a_ratio_have_its_mean() -> None:
     [
         (right()[..., 0], {}, r"scores have shape \(3, 3\): \(3, 3, examples\) is needed"),
         (right(), {"languages": ["en", "de"]}, r"\(2, 2, examples\) is needed for 2 languages"),
-        (right()[:, :2], {}, r"shape \(3, 2, 30\)"),
-        (right()[None][:0], {}, r"shape \(0, 3, 3, 30\)"),
         (right(), {"languages": ["en", "de", "de"]}, "named twice: en, de, de"),
         (right(0), {}, r"scores have shape \(3, 3, 0\)"),
         (right(1), {}, "two examples that are independent, and there are 1 in 1 groups"),
-        (right(), {"groups": [4] * 30}, "and there are 30 in 1 groups"),
         (right(), {"groups": [0, 1]}, r"groups have shape \(2,\) and there are 30 examples"),
         (100 * right(), {}, r"scores are between 0 and 100: give them as shares in \[0, 1\]"),
-        (right() - 0.1, {}, "scores are between -0.1 and 0.9"),
         (np.where(np.arange(9).reshape(3, 3, 1) == 6, np.nan, right()), {}, "cell sw-en is empty"),
         (right(n_languages=1), {"languages": ["en"]}, "one language has no cell across"),
     ],
@@ -342,61 +335,6 @@ def test_a_normal_quantile_is_of_a_share(wrong: tuple[float, float]) -> None:
         mixing_claims.detection(*wrong)
 
 
-def test_what_the_model_keeps_apart_and_the_bag_does_not_is_told() -> None:
-    gold = SimpleNamespace(labels=np.arange(60) % 2, classes=("yes", "no"))
-    logits = np.broadcast_to(4.0 * np.eye(2)[gold.labels], (2, 2, 60, 2))
-    values = {
-        name: mixing_2_paraphrase.signals([SimpleNamespace(logits=x)], gold)
-        for name, x in {"a": logits, "bag": 0 * logits}.items()
-    }
-    asked = values["a"], values["bag"], {"across": ~np.eye(2, dtype=bool)}, np.arange(60)
-    table = mixing_tables.knowledge(*asked)
-    assert table.query("what == 'premise adds'")["score"].tolist() == [0.5] * 4
-    assert "AUC in 2 of 2 labels" in mixing_2_paraphrase.told_beside_bag(table)
-
-
-def test_scores_stand_beside_hypotheses_alone_and_the_best_baseline() -> None:
-    alone = np.arange(40) % 2 * np.ones((2, 3, 3, 40))
-    ours = np.where(np.eye(3, dtype=bool)[..., None], 1.0, alone)
-    pairs = {"own": (ours, ours, 0), "other": (ours, alone, 1)}
-    table = mixing_1_nli.beside_alone(pairs, np.arange(40))
-    assert table.query("model == 'other'")["score"].tolist() == [0.5, 0.5, 0.5, 0.0]
-    said = mixing_1_nli.told_alone(table, ["other", "third"], "own")
-    assert "across 0.0 to 0.0 (above zero in 0 of 1). Hypotheses alone are not run of: `th" in said
-    rows = {"task": "PAWS-X", "model": ["a", "b"], "score less": 0.1, "low less": [0.01, -1]}
-    said = mixing_2_paraphrase.told_nothing(pd.DataFrame(rows | {"setting": "within"}))
-    assert said.endswith("above zero: a in PAWS-X within.")
-
-
-def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -> None:
-    pairs = pd.MultiIndex.from_product([["en", "de", "fr"], ["ru", "ko"]])
-    before = pd.DataFrame({"bag": np.linspace(0.5, 0.6, 6)}, index=pairs)
-    choices = {"as it is": before, "romanised": before + 0.2}
-    choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
-    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag")
-    assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
-    assert "The encoder rises" in mixing_2_paraphrase.told_romanised(table, "model", "bag")
-
-
-def test_auc_of_settings_is_that_of_a_loop() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 40)
-    logits = rng.normal(size=(2, 2, 40, 3)).round(1)
-    logits[0, 0, :, 0] += 3 * (labels == 0)
-    made = Grid("a", ("en", "de"), {"accuracy": np.zeros((2, 2, 40))}, np.arange(40), logits=logits)
-    values = mixing_2_paraphrase.settings_of(mixing_2_paraphrase.label_aucs([made], labels, 0))
-    table = mixing.averages(values, made.groups)
-    evidence = logits[..., 0] - np.logaddexp(logits[..., 1], logits[..., 2])
-
-    def auc(cell: np.ndarray) -> float:
-        pairs = [(p > q) + (p == q) / 2 for p in cell[labels == 0] for q in cell[labels != 0]]
-        return np.mean(pairs)
-
-    within = (auc(evidence[0, 0]) + auc(evidence[1, 1])) / 2
-    across = (auc(evidence[0, 1]) + auc(evidence[1, 0])) / 2
-    assert table["score"].tolist() == pytest.approx([within, across, within - across])
-
-
 def test_the_layer_of_a_pair_is_chosen_on_other_pairs() -> None:
     codes = ["en", "de", "ru", "zh"]
     rows = [
@@ -421,15 +359,6 @@ def test_the_layer_of_a_pair_is_chosen_on_other_pairs() -> None:
     assert enough.to_numpy(float) == pytest.approx(0.1)
     assert table.loc["one script", ["low", "high"]].isna().all()  # of a single pair
     assert table["pairs"].tolist() == [6, 1, 5, 2, 2]
-
-
-def test_shares_are_shown_in_points() -> None:
-    gains = pd.DataFrame({"gain": [-0.0001], "gain_low": [-0.1], "gain_high": [0.05]})
-    assert as_points(gains, "gain").tolist() == ["0.0 (-10.0 to 5.0)"]
-    shown = [in_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
-    assert shown == ["21.1", "0.0", "0.0", "-4.1", "100.0", "no model"]
-    with pytest.raises(MixingError, match="no language 'fi'"):
-        mixing_tables.by_setting(mixing.summary(right(), LANGUAGES), language="fi")
 
 
 # --- fine-tuning on a pair ---
@@ -498,21 +427,6 @@ def test_tails_are_the_mean_over_all_ways_to_break_ties(pairs: list, k: int) -> 
     found, _ = tails(score, distance, k / len(score))
     expected = tail_by_enumeration(score, distance, k)
     np.testing.assert_allclose(found["distance"], expected, rtol=1e-9, atol=1e-9)
-
-
-def test_tails_of_a_worked_example() -> None:
-    score = np.array([1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0, 0, 0.2])
-    distance = np.array([1.0, 2, 6, 9, 9, 9, 9, 30, 10, 50])
-    table, ratio = tails(score, distance, 0.2)
-    # two of the three that tie at 1, whichever: 3 on average; the two at 0: 20
-    assert table["group"].tolist() == ["easiest", "hardest"]
-    np.testing.assert_allclose(table[["distance", "score"]], [[3, 1], [20, 0]])
-    assert ratio[0] == pytest.approx(20 / 3)
-    # three: the border is at 0.2; two and a half: the third counts half
-    for share, hardest in ((0.3, 30), (0.25, (40 + 25) / 2.5)):
-        np.testing.assert_allclose(tails(score, distance, share)[0]["distance"], [3, hardest])
-    tied = tails([0.1 + 0.2, 0.3, 0, 0], [1.0, 3, 0, 0], 0.25)[0]
-    assert tied["distance"][0] == pytest.approx(2)  # they differ by rounding
 
 
 @pytest.mark.parametrize("share", [0.23, 0.27])

@@ -5,7 +5,7 @@ import pytest
 import seqeval.metrics
 
 from xlx.experiment import probing
-from xlx.text.labelled import NER, Tagged
+from xlx.text.labelled import NER
 
 
 def literal(tags: list[str]) -> set[tuple[str, int, int]]:
@@ -87,26 +87,3 @@ def test_counts_and_f1_are_the_literal_ones(seed: int) -> None:
         assert found[row] == sum(len(a & b) for a, b in both)
         assert n_guessed[row] == sum(len(b) for _, b in both)
         assert f1[row] == pytest.approx(seqeval.metrics.f1_score(own, other))
-
-
-def test_f1_by_hand() -> None:
-    part = Tagged(
-        "wikiann de test",
-        "de",
-        (("Anna", "Lind", "in", "Bad", "Ems"), ("Oslo",)),
-        (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
-        ("1", "2"),
-    )
-    test = probing.EntityTest.of(part, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)])  # not "Ems"
-    rows = [
-        ("B-PER", "I-PER", "O", "B-LOC", "B-LOC"),  # "Bad" is not "Bad Ems": 2 of 3, 3 marked
-        ("I-PER", "I-PER", "O", "O", "I-LOC"),  # malformed and right: 2 of 3, 2 marked
-        ("B-ORG", "I-ORG", "O", "O", "B-PER"),  # other types
-        ("O",) * 5,
-    ]
-    found, marked = test.counts(np.array([[NER.index(tag) for tag in row] for row in rows]))
-    assert found.tolist() == [2, 2, 0, 0]
-    assert marked.tolist() == [3, 2, 2, 0]
-    f1 = probing.entity_f1(found, marked, test.gold.begins.sum())
-    assert f1.tolist() == pytest.approx([2 / 3, 4 / 5, 0, 0])
-    assert probing.entity_f1(0, 0, 0) == 0

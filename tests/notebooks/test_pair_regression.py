@@ -117,30 +117,6 @@ def test_documents_and_runs_are_levels_of_table_1() -> None:
     assert list(alone["error"]) == pytest.approx(np.hypot(table["error"], wide["of documents"]))
 
 
-def test_inference_is_regressed_with_levels_of_runs() -> None:
-    (rows,) = transfer(outlier=False).values()
-    rng = np.random.default_rng(1)
-    runs = pd.concat(
-        rows.assign(run=rows["source"] + f" {k}", accuracy=rows["accuracy"] + rng.normal(0, 0.01))
-        for k in (1, 2)
-    )
-    runs["source"] = runs["source"].replace("l0", "en")
-    table = abx_6_transfer.inference_table(runs.assign(hypothesis=0.5 + 0.1 * runs["MD"]))
-    table = table.set_index(["way", "term"])
-    assert table.loc[("levels", "LD"), "coefficient"] == pytest.approx(-1.5, abs=0.15)
-    assert table.loc[("hypotheses, from English", "MD"), "coefficient"] == pytest.approx(0.1)
-    assert table.loc[("levels", "LD"), "n"] == 72
-
-
-def test_scales_turn_predictors() -> None:
-    (rows,) = transfer(outlier=False).values()
-    turned = abx_6_transfer.READINGS["in logits"].rows(rows)
-    np.testing.assert_allclose(turned["LD"], np.log(rows["LD"] / (1 - rows["LD"])))
-    assert pair_regressions.SCALES["ranks"](rows["LD"]).max() == 1
-    with pytest.raises(ValueError, match="LD of 0 or 1 has no logit"):
-        pair_regressions.SCALES["logits"](pd.Series([0.5, 1.0], name="LD"))
-
-
 def test_explained_is_the_variance_between_groups() -> None:
     rng = np.random.default_rng(7)
     table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})

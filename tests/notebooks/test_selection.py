@@ -9,7 +9,6 @@ from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
-from shared import pair_regressions
 
 STEPS = (5000, 10000, 50000, 1500000)
 
@@ -181,23 +180,3 @@ def test_permuting_languages_is_the_literal_permutation() -> None:
 def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         abx_6_transfer.choose_sources(make(transfer(5, 0)), **options)
-
-
-def test_the_rule_is_asked_of_all_layers_and_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    course = history(9, 1).assign(model="m", task="POS")
-    joined = {None: course, "last": course.assign(LD=-course["LD"])}
-    monkeypatch.setattr(abx_5_probing, "averaged_scores", lambda *_, layers, **__: layers)
-    monkeypatch.setattr(abx_5_probing, "with_scores", lambda _, x, __: joined[x and "last"])
-    rules = abx_5_probing.checkpoint_rules(course, [], {}).set_index(["LD of", "language"])
-    for label, table in zip(("mean over layers", "last layer"), joined.values(), strict=True):
-        assert rules.loc[label].iloc[:, :3].equals(abx_5_probing.choose_checkpoints(table))
-
-
-def test_an_improvement_is_a_mean_with_students_interval() -> None:
-    differences = np.random.default_rng(0).normal(0.3, 1, size=18)
-    found = pair_regressions.improvement(np.array([*differences, 0.0, 0.0]))
-    test = stats.ttest_1samp([*differences, 0, 0], 0)
-    assert found["p_value"] == pytest.approx(test.pvalue)
-    assert (found["low"], found["high"]) == pytest.approx(tuple(test.confidence_interval()))
-    assert (found["closer"], found["equal"]) == ((differences > 0).sum(), 2)
-    assert pair_regressions.improvement(np.zeros(7))["p_value"] == 1

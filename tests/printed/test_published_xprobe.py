@@ -80,21 +80,6 @@ def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path: Path, monkeypat
         script.main()
 
 
-def test_a_release_that_is_not_there_is_fetched_at_its_commit(tmp_path: Path, monkeypatch) -> None:
-    script, ran = loaded(), []
-
-    def git(command: list, *, check: bool) -> None:
-        ran.append([*map(str, command), check])
-        (tmp_path / "release.part").mkdir(exist_ok=True)
-
-    monkeypatch.setattr(script.subprocess, "run", git)
-    script.fetch(tmp_path / "release")
-    clone, checkout = ["git", "clone", "--quiet"], ["checkout", "--quiet", script.COMMIT, True]
-    part = str(tmp_path / "release.part")
-    assert ran == [[*clone, script.SOURCE, part, True], ["git", "-C", part, *checkout]]
-    assert [path.name for path in tmp_path.iterdir()] == ["release"]
-
-
 def test_parameters_are_those_of_layers_as_pytorch_has_them(paper: PrintedTables) -> None:
     torch = pytest.importorskip("torch")
     lstm = torch.nn.LSTM(300, 512, num_layers=2, bidirectional=True)

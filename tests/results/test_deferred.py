@@ -9,7 +9,6 @@ import pytest
 from notebooks.run.needs import _cells, _imported
 from xlx.results import paths
 from xlx.results.deferred import deferred, without_gradients
-from xlx.text import languages, parallel
 
 #: Libraries of a second or more each.
 HEAVY = ("torch", "transformers", "sklearn", "statsmodels", "seaborn", "scipy.stats", "gensim")
@@ -53,21 +52,3 @@ def test_without_gradients_also_between_the_values_of_a_generator() -> None:
 
     seen = [(inside, torch.is_inference_mode_enabled()) for inside in modes(3)]
     assert seen == [(True, False)] * 3
-
-
-def test_a_text_is_hashed_once_and_a_tag_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = parallel.load("flores200-100")
-    calls = []
-    digest, read = parallel.files.hashlib.sha256, languages._Tag.get
-    monkeypatch.setattr(parallel.files.hashlib, "sha256", lambda x: calls.append(x) or digest(x))
-    monkeypatch.setattr(
-        languages._Tag, "get", lambda *x, **more: calls.append(x) or read(*x, **more)
-    )
-    some = corpus.languages[:3]
-    first = [corpus.select(some).text_hash(code) for code in some]
-    asked = len(calls)
-    for _ in range(5):
-        again = corpus.select(some)
-        assert [again.text_hash(code) for code in some] == first
-    assert len(calls) == asked
-    assert corpus.take(50, seed=1).text_hash("de") != corpus.text_hash("de")

@@ -98,10 +98,7 @@ def test_cut_sentences_are_counted_and_cut(encoders, name) -> None:
 @pytest.mark.parametrize(
     ("name", "sentences", "options", "message"),
     [
-        ("bert", "a", {"pooling": "max"}, "no pooling 'max': choose mean, weighted_mean"),
-        ("bert", "a", {"max_length": 2}, "no room is left for the sentence"),
         ("bert", ["a", "b", "", "c"], {}, r"^position 2 \(''\): .* makes no token"),
-        ("gpt2", [""], {}, "position 0 .* makes no token"),
         ("bert", "hello", None, "a single string was given"),
         ("bert", ["a", None], {}, "sentences, position 1: None is no string"),
     ],

@@ -9,27 +9,14 @@ import pytest
 import torch
 
 from tests import tiny
+from tests.text.made import spoken as made
 from xlx.results import provenance, work
 from xlx.results.settings import current, settings
 from xlx.subjects import finetuning, identity, jobs, loading
 from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.jobs import Job, Recipe, Sparing
-from xlx.text.examples import Examples
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
-
-
-def made(language: str = "en", n: int = 8, pairs: bool = False) -> Examples:
-    texts = [f"{text} {language}" for text in tiny.SENTENCES]
-    return Examples(
-        name=f"made {language}",
-        language=language,
-        first=tuple(texts[i % len(texts)] for i in range(n)),
-        second=tuple(texts[-1 - i % len(texts)] for i in range(n)) if pairs else None,
-        labels=np.arange(n) % 2,
-        classes=("no", "yes"),
-        ids=tuple(map(str, range(n))),
-    )
 
 
 @pytest.fixture(scope="module")

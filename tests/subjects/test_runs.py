@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from notebooks.run import journals
 from tests import tiny
+from tests.text.made import spoken
 from xlx.experiment import mexa_scores, transfers
 from xlx.experiment.transfers import TransferTask
 from xlx.results import paths, store
@@ -17,7 +17,6 @@ from xlx.results.settings import current
 from xlx.subjects import finetuning, jobs
 from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text import parallel
-from xlx.text.examples import Examples
 
 sys.path.insert(0, str(paths.DATA / "models-public"))
 import run_units
@@ -35,15 +34,7 @@ RECIPE = Recipe(
 )
 
 
-def pairs(language: str) -> Examples:
-    texts = tuple(f"{text} {language}" for text in tiny.SENTENCES)
-    labels = np.arange(8) % 2
-    return Examples(
-        f"made {language}", language, texts, texts[::-1], labels, ("no", "yes"), tuple("abcdefgh")
-    )
-
-
-SETS = {code: pairs(code) for code in ("en", "de")}
+SETS = {code: spoken(code, pairs=True) for code in ("en", "de")}
 
 
 @pytest.fixture(autouse=True)

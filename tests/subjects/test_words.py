@@ -231,11 +231,7 @@ def test_words_without_subwords_are_counted(encoders, name) -> None:
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        ([("a",), "The weather"], {}, "sentence 1: a single string was given"),
         ([("a",), ()], {}, "sentence 1 has no words: drop it"),
-        ([("a", None)], {}, "sentence 0, position 1: None is no string"),
-        ([("a",)], {"subword": "last"}, "no subword 'last': choose first, mean"),
-        ([("a",)], {"max_length": 2}, "no room is left for the sentence"),
         ([("a",)], {"max_length": 1000}, "max_length is 1000, but .* takes 128 tokens"),
     ],
 )
@@ -305,11 +301,7 @@ def test_concatenated_pairs_are_the_formula(encoder) -> None:
     ("first", "second", "options", "message"),
     [
         (["a"], ["a", "b"], {}, "there are 1 first and 2 second sentences"),
-        ("a", ["a"], {}, "first: a single string was given"),
-        (["a"], [None], {}, "second, position 0: None is no string"),
-        (["a"], ["b"], {"form": "sum"}, "no form 'sum': choose joint, conc"),
         (["a"], ["b"], {"max_length": 4}, "no room is left for two sentences"),
-        (["a", "a"], ["b", " "], {}, "pair 1: a sentence has no token; drop the pair"),
         (["a"], [""], {"form": "concatenated"}, "pair 0: a sentence has no token"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
+from tests import tiny
 from xlx.text.examples import Examples
 from xlx.text.questions import Answer, Questions
 
@@ -55,6 +56,14 @@ def examples(language: str = "en", n: int = 4, **changes: object) -> Examples:
         ids=tuple(map(str, range(n))),
     )
     return replace(made, **changes)
+
+
+def spoken(language: str = "en", n: int = 8, pairs: bool = False, **changes: object) -> Examples:
+    """Of the sentences whose pieces tiny models know; of pairs the second ones run backwards."""
+    texts = [f"{text} {language}" for text in tiny.SENTENCES]
+    first = tuple(texts[i % len(texts)] for i in range(n))
+    second = tuple(texts[-1 - i % len(texts)] for i in range(n)) if pairs else None
+    return examples(language, n, **{"first": first, "second": second, **changes})
 
 
 def pairs(language: str = "en", name: str = "made en test", **changes: object) -> Examples:

@@ -104,15 +104,6 @@ def test_the_metric_is_the_literal_one(prediction: str, answers: list[str]) -> N
 @pytest.mark.parametrize(
     ("prediction", "answers", "language", "exact", "score"),
     [
-        ("The Rome.", ["rome"], "en", 1, 1),
-        ("Rome in Italy", ["Rome"], "en", 0, 0.5),
-        ("Rome Rome", ["Rome"], "en", 0, 2 / 3),  # a word counts as often as it occurs
-        ("Paris", ["Rome", "Paris, France", "Paris"], "en", 1, 1),
-        ("Paris", ["Rome", "Paris, France"], "en", 0, 2 / 3),
-        ("", ["Rome"], "en", 0, 0),
-        ("", ["the"], "en", 1, 1),
-        ("Rome", ["."], "en", 0, 0),
-        ("theft", ["ft"], "en", 0, 0),  # no article within a word
         ("$5", ["5"], "en", 1, 1),  # SQuAD takes ASCII symbols off ...
         ("€5", ["5"], "en", 0, 0),  # ... and these are no punctuation
         ("« Rom »", ["Rom"], "de", 1, 1),

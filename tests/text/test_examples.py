@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.text.made import examples as some
+from xlx.text.examples import class_counts
 from xlx.text.files import TextError
 
 
@@ -20,6 +21,7 @@ def test_the_hash_tells_texts_sides_and_labels_apart() -> None:
     hashes = [x.text_hash() for x in (one, *others)]
     assert len(set(hashes)) == len(hashes)
     assert one.text_hash() == replace(one, name="other").text_hash()
+    assert class_counts(one.relabelled(one.labels * 0)) == {"no": 4, "yes": 0}
 
 
 def test_labels_out_of_the_classes_are_an_error() -> None:

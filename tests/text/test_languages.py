@@ -26,22 +26,6 @@ def test_table_2_of_the_paper_in_its_order_and_with_its_ticks():
     assert printed == {code: (each.name, set(each.tasks)) for code, each in LANGUAGES.items()}
 
 
-@pytest.mark.parametrize(
-    ("n", "tasks"),
-    [
-        (36, ["ABX", "POS mono", "NER mono"]),
-        (22, ["NER CL"]),
-        (18, ["POS CL"]),
-        (13, ["NLI mono", "NLI CL"]),
-    ],
-)
-def test_number_of_languages_of_a_task(n, tasks):
-    for task in tasks:
-        assert len(for_task(task)) == n
-        assert list(for_task(task)) == [code for code in ABX if task in LANGUAGES[code].tasks]
-        assert for_task(*task.split()) == for_task(task)
-
-
 @pytest.mark.parametrize("arguments", [("QA",), ("POS",), ("POS", "xx"), ("ABX", "mono")])
 def test_unknown_task(arguments):
     with pytest.raises(ValueError, match=r"Table 2 has no column .*NLI CL"):
@@ -142,8 +126,3 @@ def test_spelling_of_a_tag_does_not_matter(code, script, region, joint, upper):
 )
 def test_small_letters_are_those_of_the_language(text, code, small):
     assert lowered(text, code) == small
-
-
-def test_small_letters_of_no_language():
-    with pytest.raises(ValueError, match=r"'klingon!' is no language tag"):
-        lowered("A", "klingon!")

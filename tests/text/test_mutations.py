@@ -8,7 +8,6 @@ reads ten thousand mutants of each kind of file, instead of a few.
 import gzip
 import io
 import json
-import lzma
 import os
 import random
 import re
@@ -21,8 +20,9 @@ import pandas as pd
 import pytest
 
 import xlx
+from tests.text import made
 from xlx.subjects import folders, pooling
-from xlx.text import downstream, labelled, parallel, trees
+from xlx.text import downstream, labelled, parallel, questions, trees
 
 #: A string, a number or a word.
 VALUE = rb'"[^"]*"|[\w.]+'
@@ -144,13 +144,6 @@ KINDS: dict[str, tuple[dict[str, bytes], Reader]] = {
         },
         parallel.load,
     ),
-    "xz": (
-        {
-            "en.txt.xz": lzma.compress("\n".join(LINES).encode()),
-            "de.txt": "\n".join(GERMAN).encode(),
-        },
-        parallel.load,
-    ),
     "csv": (
         {"text.csv": TABLE.to_csv(index=False).encode()},
         lambda folder: parallel.load(folder / "text.csv"),
@@ -171,6 +164,14 @@ KINDS: dict[str, tuple[dict[str, bytes], Reader]] = {
         lambda folder: labelled.load_labelled(
             "NLI", "de", "validation", source="xnli", path=folder
         ),
+    ),
+    "squad": (
+        {"xquad.de.json": json.dumps(made.squad(made.qa("a"), made.qa("b"))).encode()},
+        lambda folder: questions.load_questions("xquad", "de", path=folder),
+    ),
+    "entities": (
+        {"dev-de.tsv": b"Anna\tB-PER\nin\tO\nBad\tB-LOC\nEms\tI-LOC\n\nRom\tB-LOC\n"},
+        lambda folder: labelled.load_labelled("NER", "de", "validation", path=folder),
     ),
     "modules": (
         {

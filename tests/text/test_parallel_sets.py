@@ -10,19 +10,15 @@ from xlx.text.files import TextError
 from xlx.text.questions import Questions
 
 ORDER = ("0", "2", "1", "3")
-TWICE = ("0", "0", "1", "2")
 
 
 @pytest.mark.parametrize(
     ("english", "german", "message"),
     [
-        (examples(), examples("de", 3), "made de has 3 examples and made en 4"),
         (examples(), examples("de", ids=ORDER), "position 1 is example 2 in de and 1 in en"),
         (examples(), examples("de", labels=[0, 1, 1, 1]), "example 2 is yes in de and no in en"),
         (examples(), examples("de", classes=("a", "b")), "different classes"),
         (examples(), examples("fr"), "given as the examples in de"),
-        (asked(), asked("de", 6), "made de test has 6 questions and made en test 4"),
-        (asked(), asked("de").at([0, 2, 1, 3]), "position 1 is question q2 in de and q1 in en"),
     ],
 )
 def test_sets_that_are_not_translations_are_refused(english, german, message: str) -> None:

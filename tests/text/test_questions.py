@@ -63,23 +63,14 @@ def test_an_answer_that_is_not_where_it_says_is_named_counted_and_left_out() -> 
 
 
 WHOLE = encoded(squad(qa("q1"), qa("q2")))
-BLANK = encoded(squad(qa("q1", answers=[("", 0)]), qa("q2", answers=[("", 0)])))
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (WHOLE.replace(b'"data"', b'"date"'), r"a\.json: no 'data'"),
-        (WHOLE.replace(b"answer_start", b"start"), r"qas\[0\]: no 'answer_start'"),
-        (WHOLE.replace(b": 11", b': "11"'), r"no 'answer_start' that is a whole n"),
-        (WHOLE.replace(b'"Where is Rome?"', b"3"), r"qas\[0\]: no 'question' that is a string"),
         (b'{"data": [[]]}', r"data\[0\]: no 'paragraphs' that is a list"),
         (WHOLE.replace(b'"q2"', b'"q1"'), r"qas\[1\]: the id 'q1' is also at data\[0\]\.para"),
-        (BLANK, r"none of its 2 questions .* \(blank answer: 2\).*XTREME withholds"),
         (b'{"data": []}', r"none of its 0 questions .* \(it is empty\)"),
-        (b'{"data": [\n}', r"a\.json: no JSON .*line 2 column 1"),
-        (WHOLE.replace(b"Where", b"\\ud83d"), r"a\.json.*is half a character"),
-        (lzma.compress(b"{}")[:-8], r"a\.json: not a whole packed file"),
     ],
 )
 def test_malformed_files_are_refused_with_the_place(
@@ -125,13 +116,8 @@ def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("newsqa", "en"), "no source 'newsqa'; there are xquad, tydiqa, tydiqa-whole, squad"),
-        (("tydiqa-whole", "ko", "train"), r"tydiqa-whole.* is shipped in ko; there is en"),
-        (("xquad", "en", "train"), "xquad has no 'train' part with answers; it has test"),
         (("tydiqa", "en"), "tydiqa has no 'test' part with answers; it has train and validation"),
-        (("xquad", "no language"), "is no language tag"),
-        (("xquad", "ro"), r"xquad.* is shipped in ro; there is .*path=, a folder with xquad\.ro"),
         (("squad", "de", "train"), "SQuAD is in English"),
-        (("squad", "en", "train"), r"squad.* is shipped .*train-v1\.1\.json"),
     ],
 )
 def test_requests_that_cannot_be_met(arguments: tuple[str, ...], message: str) -> None:

@@ -88,16 +88,6 @@ def test_files_are_small_listed_and_on_record(kind: str) -> None:
             assert (paths.DATA / row["licence_file"]).is_file()
 
 
-def test_parallel_ud_is_the_same_in_all_languages() -> None:
-    table = catalogue("trees").query("source == 'pud'").set_index("language")
-    known = {code: {tree.id for tree in load_trees(code, "pud")} for code in table.index}
-    assert (len(known), {len(ids) for ids in known.values()}) == (21, {994, 998, 999, 1000})
-    assert {code: len(ids) for code, ids in known.items()} == table["sentences"].astype(
-        int
-    ).to_dict()
-    assert len(set.intersection(*known.values())) == 990
-
-
 def test_archives_and_files_of_parallel_text_are_on_record() -> None:
     assert {name: sha256(paths.DATA / name)[:40] for name in ARCHIVES} == ARCHIVES
     folder = paths.DATA / "wmt24pp"

@@ -1,23 +1,15 @@
 """What the notebook of mapped encoders asks: recipes by parameters."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from xlx.results import paths
-from xlx.text import labelled
 from xlx.text.trees import load_trees
-from xprobe import encoders, probing
+from xprobe import probing
 from xprobe_3_mapping import (
     MappingStudy,
     NoisedEnglish,
-    baselines,
-    length_abroad,
-    length_gains,
-    readings_of_length,
 )
 
 
@@ -34,21 +26,6 @@ def study() -> MappingStudy:
     )
 
 
-def test_settings_are_languages_and_a_second_corpus(study: MappingStudy) -> None:
-    assert study.size == encoders.MINI
-    assert study.settings == {
-        "en": ("en", "B"),
-        "de": ("de", "B"),
-        "fr": ("fr", "A"),
-        "fr-B": ("fr", "B"),
-    }
-    lines = study.translations
-    assert lines["en"].language_b == "de"  # English to itself, by the first language's corpus
-    assert lines["fr-B"].source == "bible_nt"
-    assert study.lookups["en"].target is None
-    assert study.lookups["de"].dictionary == paths.DATA / "dictionaries" / "de-en.txt"
-
-
 def test_each_encoder_is_mapped_in_each_setting(study: MappingStudy) -> None:
     assert set(study.mapped) == {(x, s) for x in study.encoders for s in study.settings}
     own = study.mapped["rnn-max", "fr-B"]
@@ -61,18 +38,6 @@ def test_each_encoder_is_mapped_in_each_setting(study: MappingStudy) -> None:
     names = [own.names for own in study.trained_subjects()]
     assert len(names) == len(set(names)) == 2 * 5
     assert ("RNN (maxpool)", "mapped", "en-mapped") in names
-
-
-def test_pairs_of_another_source_are_asked_and_nothing_is_mapped(study: MappingStudy) -> None:
-    own = replace(study, source="sick", languages=[])
-    assert (own.settings, own.codes) == ({}, ["en"])
-    sets = own.learnt, own.held_out["en"], own.asked["en"]
-    for part, found in zip(("train", "validation", "test"), sets, strict=True):
-        known = labelled.load_labelled("NLI", "en", part, source="sick")
-        assert [x.table_hash() for x in found.parts] == [known.table_hash()]
-    (row,) = baselines({"SICK": own}).to_dict("records")
-    assert (row["learnt"], row["asked"]) == (len(sets[0]), len(known))
-    assert row["commonest"] == 100 * list(known.row_labels).count("neutral") / len(known)
 
 
 def test_tasks_are_kept_where_all_have_them() -> None:
@@ -101,36 +66,3 @@ def test_a_share_of_the_english_words_is_exchanged(tmp_path: Path, study: Mappin
     (one, other) = study.noised(0.2)
     assert one.names == ("RNN (maxpool)", "20% noise", "en")
     assert other.recipe.ask != study.mapped["cnn-mean", "en"].ask
-
-
-def test_length_is_lost_in_english_or_added_abroad() -> None:
-    rows = [
-        (encoder, condition, language, "SentLen", accuracy + shift)
-        for encoder, shift in (("a", 0.0), ("b", 0.1))
-        for condition, language, accuracy in (
-            ("trained", "en", 0.5),
-            ("untrained", "en", 0.7),
-            ("mapped", "de", 0.6 + 0.2 * shift),
-            ("mapped", "en-mapped", 0.1),
-            ("untrained", "de", 0.6),
-        )
-    ]
-    columns = ["encoder", "condition", "language", "task", "accuracy"]
-    table = length_abroad(pd.DataFrame(rows, columns=columns), ["a", "b"])
-    assert table.loc["a"].to_dict() == {
-        "English": 0.5,
-        "untrained English": 0.7,
-        "abroad": 0.6,
-        "untrained abroad": 0.6,
-    }
-    (found,) = readings_of_length({"here": table}).to_dict("records")
-    assert (found["English"], found["lost"], found["added"]) == pytest.approx((55, 20, 1))
-    assert found["lost_low"] == pytest.approx(20)
-    assert found["added_low"] < 0 < found["lost_low"]
-    cells = pd.DataFrame(rows, columns=columns)
-    noised = cells[cells["condition"] == "untrained"].query("language == 'en'")
-    gains = length_gains(cells, [noised.assign(condition="20% noise")], ["a", "b"])
-    expected = {"other languages": 11, "English to English": -40, "20% noise": 20}
-    assert gains.set_index("condition")["difference"].to_dict() == pytest.approx(expected)
-    assert gains["points"].iloc[-1] == "+20.0 (+20.0 to +20.0)"
-    assert gains["more_difference"].iloc[-1] == pytest.approx(-9)

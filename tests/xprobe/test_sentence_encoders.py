@@ -14,7 +14,6 @@ from xlx.text.examples import Examples
 from xprobe import encoders, word_spaces
 from xprobe.encoders import (
     ENCODERS,
-    MINI,
     EncoderError,
     Inference,
     InferenceEncoder,
@@ -104,13 +103,6 @@ def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None
         for size in (encoders.BATCH, 1):  # all sentences in a batch, or one
             monkeypatch.setattr(encoders, "BATCH", size)
             np.testing.assert_allclose(encode(name, sizes, own, some()), expected, atol=2e-6)
-
-
-def test_vectors_have_the_widths_of_the_paper() -> None:
-    nets = {name: encoder(name, Sizes(), 1) for name in ("rnn-max", "cnn-max", "attention-max")}
-    assert {net.width for net in nets.values()} == {1024}
-    vectors = encode("cnn-max", MINI, weights(encoder("cnn-max", MINI, 1)), some(width=100))
-    assert (vectors.shape, vectors.dtype) == ((7, 128), np.float32)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from scipy import stats
 
 from shared import xprobe_tables as summaries
 from tests.tables import of
-from xprobe_2_transformers import at_one_layer, by_language
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -24,10 +23,6 @@ def table(seed: int = 0, encoders: tuple = ENCODERS) -> pd.DataFrame:
     keys = list(itertools.product(LANGUAGES, encoders, TASKS))
     own = pd.DataFrame(keys, columns=["language", "encoder", "task"])
     return own.assign(accuracy=rng.uniform(0.2, 0.9, len(own)).round(2))
-
-
-def downstream(seed: int = 1, encoders: tuple = ENCODERS) -> pd.DataFrame:
-    return table(seed, encoders).query("task == 'WC'").drop(columns="task")
 
 
 # --- Table 1 ---
@@ -62,17 +57,6 @@ def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
         english = of(cells, language="en", encoder=row.encoder, task=row.task)["accuracy"].item()
         assert (row.reference, row.ratio) == pytest.approx((english, row.accuracy / english))
         assert row.least == row.most == row.ratio
-
-
-def test_rounding_widens_a_ratio() -> None:
-    rows = [("en", "a", "WC", 0.5), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
-    cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
-    found = summaries.relative_accuracies(cells, half=0.005).set_index("language")
-    assert found.loc["tr", ["least", "ratio", "most"]].tolist() == pytest.approx(
-        [0.595 / 0.505, 1.2, 0.605 / 0.495]
-    )
-    assert found.loc["hi", "least"] == 0
-    assert found.loc["hi", "most"] == pytest.approx(0.005 / 0.495)
 
 
 def test_a_difference_counts_beyond_rounding_and_luck() -> None:
@@ -163,23 +147,6 @@ def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
     assert (found.low, found.high) == pytest.approx(ends)
 
 
-def test_correlations_pair_encoders_by_name() -> None:
-    probing, xnli = table(), downstream().sample(frac=1, random_state=2)
-    found = summaries.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
-    assert len(found) == 6
-    for row in found.itertuples():
-        own = of(probing, language=row.language, task=row.task).set_index("encoder")["accuracy"]
-        other = of(xnli, language=row.language).set_index("encoder")["accuracy"]
-        pair = [own[name] for name in ENCODERS], [other[name] for name in ENCODERS]
-        assert row.rho == pytest.approx(rho_by_hand(*pair))
-        alone = summaries.spearman(*pair)
-        ends = alone.low, alone.high, alone.p_value
-        assert (row.low, row.high, row.p_value) == pytest.approx(ends)
-        assert (row.least, row.most) == pytest.approx(summaries.untied(*pair))
-        assert row.n == 6
-        assert row.least <= row.rho <= row.most
-
-
 # --- distances ---
 
 
@@ -191,39 +158,3 @@ def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
         first, second = (of(table(), encoder=x)["accuracy"].to_numpy() for x in pair)
         root = math.sqrt(((first - second) ** 2).sum() / len(first))
         assert apart.loc[pair] == apart.loc[pair[::-1]] == pytest.approx(root)
-
-
-def test_a_language_has_its_accuracy_the_twins_distance_and_what_english_reads() -> None:
-    accuracy = {"m": (0.9, 0.8, 0.6, 0.7), "m, untrained": (0.5, 0.78, 0.4, 0.4)}
-    pairs = ("en", "en"), ("de", "de"), ("en", "de"), ("de", "en")
-    cells = pd.DataFrame(
-        [
-            {
-                "subject": name,
-                "task": "Tense",
-                "source": source,
-                "target": target,
-                "layer": layer,
-                "accuracy": x - 0.1 * layer,
-                "low": x - 0.05,
-                "high": x + 0.05,
-                "n_test": 100,
-                "chance": 0.5,
-                "control_accuracy": 0.5,
-                "compression": 1.0,
-            }
-            for name, own in accuracy.items()
-            for (source, target), x in zip(pairs, own, strict=True)
-            for layer in (0, 1)
-        ]
-    )
-    table = by_language(cells, "m", ["Tense"], "en")["Tense"]
-    assert table.to_dict() == {
-        "en": "90 · +40* · -",
-        "de": "80 · +2 · 60",
-        "mean": "85 · +21 · 60",
-        "above": "1 of 2",
-    }
-    found = at_one_layer(cells, {"less": ("m", "m, untrained")}, "en").set_index(["layer", "read"])
-    expected = {(0, "at home"): 0.21, (0, "from en"): 0.2, (1, "at home"): 0.21}
-    assert found["difference"].to_dict() == pytest.approx(expected)
