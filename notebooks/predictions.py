@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from babel import Locale
+from matplotlib.figure import Figure
 
 from mexa_3_surface import bag_score, bag_vectors
 from shared import held_out, likelihood, mexa_tables
@@ -25,6 +27,8 @@ from xlx.experiment.mexa_scores import STATES, mean_subwords, measure_coverage
 from xlx.experiment.probing import probe_topics
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import statistics
+from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.style import BLUE, VERMILION, look, styled
 from xlx.results import paths, work
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
@@ -431,7 +435,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 def errors(table: pd.DataFrame) -> pd.DataFrame:
     """Mean error of our values and of each baseline on the same languages, and the difference.
 
-    A row per model, quantity and baseline: ``ours``, ``baseline's``, ``less`` (ours less the
+    A row per model, quantity and baseline: ``ours``, ``baseline error``, ``less`` (ours less the
     baseline's) with its interval over families, ``n``.
     """
     single = table[table["hypothesis"].isna() & table["measured"].notna()]
@@ -460,7 +464,7 @@ def errors(table: pd.DataFrame) -> pd.DataFrame:
         "quantity",
         "baseline",
         "ours",
-        "the baseline's",
+        "baseline error",
         "less",
         "low",
         "high",
@@ -485,3 +489,27 @@ def coverage(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFram
         n, hits = len(part), int(part[f"within {level}"].sum())
         rows.append((*key, level, hits, n, hits / n, *statistics.share_interval(hits, n)))
     return pd.DataFrame(rows, columns=[*by, "level", "within", "of", "share", "low", "high"])
+
+
+@styled
+def forecast_lanes(table: pd.DataFrame) -> Figure:
+    """What was foreseen of μ, with the intervals of 80 and 95 %, and what came, by language."""
+    rows = table[table["hypothesis"].isna() & table["id"].str.fullmatch(r"mu \w\w(\w)?")]
+    rows = rows[rows.groupby("model")["measured"].transform("count") > 0]
+    rows = rows.assign(language=rows["id"].str.split().str[1])
+    rows["name"] = rows["language"].map(Locale("en").languages)
+    ends = {"low": rows["low_80"], "high": rows["high_80"]}
+    nothing = dict.fromkeys(["low", "high", "low_95", "high_95"], np.nan)
+    parts = {
+        "foreseen, 80 and 95 %": rows.assign(score=rows["value"], **ends),
+        "measured": rows.assign(score=rows["measured"], **nothing),
+        "a line on subwords": rows.assign(score=rows["by_subwords"], **nothing),
+    }
+    drawn = pd.concat(parts, names=["what", None]).reset_index(level=0)
+    looks = {
+        name: look(colour, marker)
+        for name, colour, marker in zip(parts, (BLUE, VERMILION, "0.5"), "oDx", strict=True)
+    }
+    style = Lanes(looks=looks, wide=("low_95", "high_95"), shift=0, width=5.6, lane=0.06)
+    on = lanes(drawn, "score", "name", hue="what", col="model", style=style)
+    return on.done("μ: share of sentences that find their translation")

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from nbformat import NotebookNode
 
 #: A number in prose: with a sign, thousands and a fraction; not within a word or a name.
-NUMBER = re.compile(r"(?<![\w.,-])[-−+]?\d[\d,]*(?:\.\d+)?(?!\w)")
+NUMBER = re.compile(r"(?<![\w.,-])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 #: What has digits and states nothing: code, formulas, targets of links.
 UNREAD = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|[A-Za-z]\w*-\d+")
 

@@ -76,7 +76,7 @@ def _like(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
 
 
 #: By the word that begins its name.
-KINDS: dict[str, Constraint] = {
+CONSTRAINTS: dict[str, Constraint] = {
     "like": Constraint(_like, {"share": 0.1}),
     "same": Constraint(lambda a, b: a == b),
     "other": Constraint(lambda a, b: a != b),
@@ -115,8 +115,8 @@ def constraints(name: str, corpus: ParallelCorpus) -> list[Constraint]:
     for part in name.removeprefix(_AS).split(_AND):
         match = NAME.fullmatch(part)
         kind = match["kind"] if match else part
-        checks.one_of(kind, KINDS, "constraint")
-        known = KINDS[kind]
+        checks.one_of(kind, CONSTRAINTS, "constraint")
+        known = CONSTRAINTS[kind]
         if kind != "near":
             there = labels(corpus)
             checks.one_of(match["column"], ["length", "subwords", *there], "column")

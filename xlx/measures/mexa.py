@@ -22,7 +22,7 @@ from xlx.results.deferred import deferred
 special, torch = deferred("scipy.special"), deferred("torch")
 
 #: Cosines tie that differ by less than the rounding of float64.
-SLACK = 16 * np.finfo(np.float64).eps
+ULPS = 16 * np.finfo(np.float64).eps
 #: In the place of a rival, where there is nothing to compare.
 UNDEFINED = -2
 
@@ -158,7 +158,7 @@ def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, 
         exact = rows.astype(np.float64)
         norms = np.linalg.norm(exact, axis=1, keepdims=True)
         units.append(np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0))
-    row, column = beaten(torch.from_numpy(units[0] @ units[1].T), SLACK)
+    row, column = beaten(torch.from_numpy(units[0] @ units[1].T), ULPS)
     return row.numpy(), column.numpy()
 
 
