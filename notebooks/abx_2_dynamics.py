@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,10 @@ from shared.abx_tables import DRAWN, mean_of_runs, with_models
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import Subject, kept
-from xlx.measures import statistics
+from xlx.experiment.scoring import Subject, kept, reported_measures
+from xlx.measures import registered, statistics
 from xlx.measures.alignment import unit_vectors
+from xlx.plots import style
 from xlx.plots.panels import Layout, across, number, panels, rows_of
 from xlx.plots.primitives import Cells, Curves, curves, heatmap
 from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
@@ -36,8 +38,6 @@ torch = deferred("torch")
 OWN = "nearest of the same language"
 #: "Early in training" is the first 50,000 of 1,500,000 updates: what the paper saves densely.
 EARLY = 1 / 30
-#: What is drawn together over layers: of form, and of meaning.
-KINDS = {"form": ("LD", OWN), "meaning": ("MD", MATCHED, "retrieval")}
 #: Above zero where LD "gradually recovers".
 LATER = "LD later, to the last"
 BAG_LINE = "bag of subwords: LD, matched MD"
@@ -195,23 +195,31 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
     return on.done(STEP, "ABX score", handles=with_lines(on, references, tasks))
 
 
+def kinds() -> dict[str, str]:
+    """What each score that is drawn over layers is of: form, then meaning."""
+    kind = {x: registered()[x.partition(",")[0]].kind for x in reported_measures()} | {OWN: "form"}
+    return dict(sorted(((x, of) for x, of in kind.items() if of), key=itemgetter(1)))
+
+
 @styled
 def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFrame) -> Figure:
     """Scores over layers, one column per model: of form above, of meaning below (Figure 3).
 
     ``twins``: the same of untrained twins, drawn thin; ``bags``: ``model``, ``task``, ``score``.
     """
-    kind = {task: kind for kind, tasks in KINDS.items() for task in tasks}
+    kind, known = kinds(), registered().values()
     table, twins = (of.assign(kind=of["task"].map(kind)) for of in (table, twins))
-    looks = {task: MEASURES.get(task, look(BLACK, "v", ":")) for task in kind}
-    table = pd.concat([rows_of(table, kind=of) for of in KINDS])
-    style = Curves(looks=looks, labels=NAMES, width=2.75, height=1.9, sharex="col", every=3)
-    on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=style)
+    looks = style.looks(kind, {OWN: look(BLACK, "v", ":")} | MEASURES)
+    names = {measure.name: measure.label or measure.name for measure in known} | NAMES
+    table = pd.concat([rows_of(table, kind=of) for of in dict.fromkeys(kind.values())])
+    size = {"width": 2.75, "height": 1.9}
+    drawn = Curves(looks=looks, labels=names, sharex="col", every=3, **size)
+    on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=drawn)
     thin = {task: look | {"marker": "", "linewidth": 0.8} for task, look in looks.items()}
-    style = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False)
-    curves(twins, "layer", "score", hue="task", style=style, on=on)
+    drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False)
+    curves(twins, "layer", "score", hue="task", style=drawn, on=on)
     for (of, model), axes in on.axes.items():
-        for task in {"LD", MATCHED}.intersection(KINDS[of]):
+        for task in (task for task in ("LD", MATCHED) if kind[task] == of):
             (level,) = rows_of(bags, model=model, task=task)["score"]
             axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
     across(on, y=CHANCE)

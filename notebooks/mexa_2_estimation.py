@@ -311,7 +311,7 @@ def pair_measures(
     tables = []
     for name, pooling in product(names, poolings):
         options = {"pooling": pooling, "max_length": max_length}
-        (scores,) = subject_scores([name], text, reported_measures(), **options)
+        (scores,) = subject_scores([name], text, reported_measures(), partial=True, **options)
         table = scores.table()
         layers = middle_layers(len(scores.scores.layers) - 1)
         table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]

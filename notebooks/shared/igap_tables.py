@@ -155,7 +155,7 @@ def frozen(
     if more := [
         measure for measure in reported_measures() if measure not in (*FROZEN_METRICS, MATCHED)
     ]:
-        (scores,) = subject_scores([name], corpus, more, max_length=max_length)
+        (scores,) = subject_scores([name], corpus, more, partial=True, max_length=max_length)
         rows = scores.table().query("layer == @chosen")
         tables += both_directions(rows.groupby([*PAIR, "task"], as_index=False)["score"].mean())
     return pd.concat(tables, ignore_index=True)[["metric", "source", "target", "score"]], chosen

@@ -52,6 +52,21 @@ def test_a_new_measure_is_everywhere_and_recomputes_nothing(
     assert (of_csls["low"] < of_csls["high"]).any()
 
 
+def test_a_new_measure_is_asked_of_no_model_whose_weights_are_elsewhere(
+    grouped: ParallelCorpus,  # noqa: F811
+    with_csls: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Subject("mini-xlmr").fetched
+    assert not Subject("./nowhere").fetched
+    monkeypatch.setattr(Subject, "fetched", property(lambda _: False))
+    names = scoring.reported_measures()
+    (scores,) = scoring.subject_scores(["mini-xlmr"], grouped, names, partial=True)
+    assert scores.tasks == [name for name in names if name != "CSLS"]
+    (whole,) = scoring.subject_scores(["mini-xlmr"], grouped, names)
+    assert whole.tasks == names
+
+
 def replace_compute(compute) -> work.Kind:
     """The kind of scores with another function, under the same name."""
     kind = scoring.SCORE

@@ -114,6 +114,17 @@ class Subject:
         return not getattr(self.name, "recorded", None)
 
     @property
+    def fetched(self) -> bool:
+        """Whether it can be read on this machine: a public model has its weights here, too."""
+        model, _ = identity.twin_parts(self.name) or (self.name, 1)
+        if isinstance(model, str):
+            try:
+                identity.local_folder(model)
+            except identity.ModelNotFoundError:
+                return False
+        return self.here
+
+    @property
     def vectors(self) -> dict[str, object]:
         """What decides its vectors but for the text, as an ask names it."""
         return states.states_about(self.name, **self.options)
@@ -488,13 +499,15 @@ def subject_scores(
     measures: Sequence[str] | None = None,
     *,
     space: str = "raw",
+    partial: bool = False,
     **options: object,
 ) -> list[CheckpointScores]:
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
     ``measures``: names of `measures.registered`, or MD under constraints, "MD, like length" or "MD,
     like length (share=0.2) and near" (`constraints`); None: `standard_measures`.
-    ``options`` (``pooling``, ``max_length``) are of models that are named.
+    ``options`` (``pooling``, ``max_length``) are of models that are named. ``partial``: beside LD,
+    MD, matched MD and retrieval, a model has what is stored or can be computed here alone.
     Left out, and warned of, are checkpoints whose weights are not here and of which nothing is
     stored (`Checkpoint.recorded`). Where vectors are computed, languages that a model cannot read
     are warned of (`checks.TextWarning`). Errors as `states.embed_corpus`, `loading.load` and
@@ -521,11 +534,17 @@ def subject_scores(
             names = [asked[position][1] for position in positions]
             yield positions, (several[number], corpus, space, names)
 
-    absent = [i for i, (number, _) in enumerate(asked) if not several[number].here]
+    absent = [
+        i
+        for i, (number, name) in enumerate(asked)
+        if not several[number].here
+        or (partial and name not in (*abx.SCORES, MATCHED) and not several[number].fetched)
+    ]
     values = work.results(SCORE, abouts, calls, what="scores", uncomputable=absent)
     by_subject: list[dict[str, ledger.Value | None]] = [{} for _ in several]
     for (number, name), value in zip(asked, values, strict=True):
-        by_subject[number][name] = value
+        if value is not None or not partial or not several[number].here:
+            by_subject[number][name] = value
     there = [None not in of.values() for of in by_subject]
     _tell_of_missing([x.name for x, known in zip(several, there, strict=True) if not known])
     return [

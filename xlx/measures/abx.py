@@ -313,15 +313,14 @@ def _won(task: str) -> Callable[[Side, Collection[PositionGroups]], Comparisons]
     return lambda side, groups: Comparisons.of(side.ahead[task], groups, 0.5, side.start)
 
 
-LD = Measure("LD", _won("LD"), strips=True, kind="form", label="language discrimination (LD)")
-MD = Measure("MD", _won("MD"), strips=True, kind="meaning", label="meaning discrimination (MD)")
+LD = Measure("LD", _won("LD"), strips=True, kind="form")
+MD = Measure("MD", _won("MD"), strips=True, kind="meaning")
 RETRIEVAL = Measure(
     "retrieval",
     lambda side, groupings: Comparisons.of_queries(side.credit(side.to_other), groupings),
     of_queries=True,
     strips=True,
     kind="meaning",
-    label="retrieval, top-1",
 )
 
 
