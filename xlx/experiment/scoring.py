@@ -245,9 +245,9 @@ class Length(FunctionSubject):
         return Reading(arcs, [0] * len(arcs), dtype=torch.float64)
 
 
-def as_subject(one: Subject | Name, options: Mapping[str, object] | None = None) -> Subject:
+def as_subject(subject: Subject | Name, options: Mapping[str, object] | None = None) -> Subject:
     """A subject; the name of a model stands for the model, read with these options."""
-    return one if isinstance(one, Subject) else Subject(one, dict(options or {}))
+    return subject if isinstance(subject, Subject) else Subject(subject, dict(options or {}))
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -273,10 +273,10 @@ def moves(
     """
     checks.one_of(how, SHUFFLES, "shuffle")
     n, rng = len(corpus), np.random.default_rng(seed)
-    own = np.arange(n)
+    positions = np.arange(n)
     if how == "labels":
         names = rng.permuted(np.tile(corpus.languages, (n, 1)), axis=1)
-        return {language: (names[:, i], own) for i, language in enumerate(corpus.languages)}
+        return {language: (names[:, i], positions) for i, language in enumerate(corpus.languages)}
     alike = [[x] for x in corpus.languages[1:]] if moved is None else moved
     if how == "lengths":
         alike = [[x] for group in alike for x in group]  # no two languages have the same lengths
@@ -285,15 +285,15 @@ def moves(
     circles = [circle for circle in circles if len(circle) > 1]  # one sentence alone has no other
     if not circles:
         raise ValueError(f"{corpus.name}: no document has two sentences to change places")
-    orders = dict.fromkeys(corpus.languages, own)
+    orders = dict.fromkeys(corpus.languages, positions)
     for group in alike:
         if how == "lengths":
             counts = [*map(len, corpus.sentences[group[0]])]
             ranked = np.lexsort((rng.random(n), counts))
             circles = [ranked[i : i + 2] for i in range(0, n - 1, 2)]  # of an odd number one stays
         orders |= dict.fromkeys(group, _cycled(n, circles, rng))
-    kept = own if how == "lengths" else np.sort(np.concatenate(circles))
-    return {code: (np.full(len(kept), code), orders[code][kept]) for code in corpus.languages}
+    left = positions if how == "lengths" else np.sort(np.concatenate(circles))
+    return {code: (np.full(len(left), code), orders[code][left]) for code in corpus.languages}
 
 
 def _cycled(n: int, circles: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -362,22 +362,21 @@ def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
     """
     n, scores = exact.n_sentences, exact.scores[task]
     weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
-    if np.isnan(scores).any():
-        kept = {"score": scores[0].astype(np.float32)}
-    elif task in BY_LANGUAGE:
+    defined = not np.isnan(scores).any()
+    if defined and task in BY_LANGUAGE:
         twice = 2 * np.asarray(exact.masked.get(task, n * (n - 1)))
         counts = np.uint32 if twice.max() < 2**32 else np.uint64  # from 46,342 sentences on
-        kept = {"won": np.rint(twice * scores[0]).astype(counts)}
-    elif task in exact.masked:
-        kept = {"share": np.rint(_SHARES * scores[0]).astype(np.uint16)}
+        value = {"won": np.rint(twice * scores[0]).astype(counts)}
+    elif defined and task in exact.masked:
+        value = {"share": np.rint(_SHARES * scores[0]).astype(np.uint16)}
     else:
-        kept = {"score": scores[0].astype(np.float32)}
+        value = {"score": scores[0].astype(np.float32)}
     for what, left_out in exact.left_out.items():
         differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
         for averaged, weight in weights.items():
             if _errors_kept(what, averaged, task):
-                kept[f"{what} {averaged}"] = (weight @ differences).astype(np.float16)
-    return kept
+                value[f"{what} {averaged}"] = (weight @ differences).astype(np.float16)
+    return value
 
 
 def _errors_kept(what: str, averaged: str, task: str) -> bool:
@@ -410,10 +409,10 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     return max(float(x.max()) for x in largest)
 
 
-def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _gaps(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Absolute differences: 0 between NaN and NaN, infinite between NaN and a number."""
     return np.nan_to_num(
-        np.where(np.isnan(one) & np.isnan(other), 0, np.abs(one - other)), nan=np.inf
+        np.where(np.isnan(first) & np.isnan(second), 0, np.abs(first - second)), nan=np.inf
     )
 
 
@@ -545,12 +544,12 @@ def subject_scores(
     for (number, name), value in zip(asked, values, strict=True):
         if value is not None or not partial or not several[number].here:
             by_subject[number][name] = value
-    there = [None not in of.values() for of in by_subject]
-    _tell_of_missing([x.name for x, known in zip(several, there, strict=True) if not known])
+    scored_subjects = [*zip(several, by_subject, strict=True)]
+    _warn_of_missing([subject.name for subject, x in scored_subjects if None in x.values()])
     return [
-        _unpacked(of, corpus, subject, space)
-        for subject, of, known in zip(several, by_subject, there, strict=True)
-        if known
+        _unpacked(by_measure, corpus, subject, space)
+        for subject, by_measure in scored_subjects
+        if None not in by_measure.values()
     ]
 
 
@@ -565,7 +564,7 @@ def _measure_about(name: str, corpus: ParallelCorpus) -> dict[str, object]:
     return constraints.about(name.removeprefix("MD, "), corpus)
 
 
-def _tell_of_missing(checkpoints: Sequence[Name]) -> None:
+def _warn_of_missing(checkpoints: Sequence[Name]) -> None:
     """Warn of checkpoints without a value."""
     for series in dict.fromkeys(checkpoint.name for checkpoint in checkpoints):
         steps = ", ".join(f"{x.step:,}" for x in checkpoints if x.name == series)
@@ -590,13 +589,13 @@ def _unpacked(
     changes: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
         for averaged in (*WEIGHTINGS, "languages"):
-            kept = {
+            by_measure = {
                 name: value[f"{what} {averaged}"].astype(np.float64)
                 for name, value in values.items()
                 if f"{what} {averaged}" in value
             }
-            if kept:
-                changes.setdefault(what, {})[averaged] = kept
+            if by_measure:
+                changes.setdefault(what, {})[averaged] = by_measure
     made = {name: value["made"] for name, value in values.items() if "made" in value}
     pairs = tuple(combinations(corpus.languages, 2))
     first = next(iter(values.values()))

@@ -73,11 +73,11 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
     """
     shapes = {language: array.shape for language, array in vectors.items()}
     if len(set(shapes.values())) > 1:
-        (one, shape), *rest = shapes.items()
-        other, different = next(item for item in rest if item[1] != shape)
+        (first, shape), *rest = shapes.items()
+        second, different = next(item for item in rest if item[1] != shape)
         raise ValueError(
-            f"the vectors of {one} have shape {shape} and those of {other} {different}: embed all "
-            "languages of one corpus with one model"
+            f"the vectors of {first} have shape {shape} and those of {second} {different}: embed "
+            "all languages of one corpus with one model"
         )
     if not shapes or next(iter(shapes.values()))[0] < 2:
         raise ValueError("two or more sentences are needed: with one there is no other meaning")
@@ -174,12 +174,14 @@ def blocks(
     if strips and n * n > WHOLE_NUMBERS:
         size = max(1, BLOCK_NUMBERS // n)
         both = chain(*((pair, pair[::-1]) for pair in pairs))
-        for (one, other), start in product(both, range(0, n, size)):
-            i, j, rows = row[one], row[other], slice(start, start + size)
-            own, across = (_product(rest[j][rows], rest[k], device)[None] for k in (j, i))
-            own += offsets[j]
+        for (first, second), start in product(both, range(0, n, size)):
+            i, j, rows = row[first], row[second], slice(start, start + size)
+            within, across = (_product(rest[j][rows], rest[k], device)[None] for k in (j, i))
+            within += offsets[j]
             reach, of_rows = torch.sqrt(tolerance[[i]] * tolerance[[j]]), offsets[[j], rows]
-            yield Block(one, (other,), None, own, across, offsets[i], of_rows, reach, common, start)
+            yield Block(
+                first, (second,), None, within, across, offsets[i], of_rows, reach, common, start
+            )
         return
     within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
     within += offsets[:, None, :]  # [l, x, a]
@@ -232,13 +234,13 @@ def _centred(
 
 
 def _product(
-    one: torch.Tensor | sparse.csr_array,
-    other: torch.Tensor | sparse.csr_array,
+    first: torch.Tensor | sparse.csr_array,
+    second: torch.Tensor | sparse.csr_array,
     device: str | torch.device,
 ) -> torch.Tensor:
-    if isinstance(one, torch.Tensor):
-        return one @ other.T
-    return torch.from_numpy((one @ other.T).toarray().astype(np.float32)).to(device)
+    if isinstance(first, torch.Tensor):
+        return first @ second.T
+    return torch.from_numpy((first @ second.T).toarray().astype(np.float32)).to(device)
 
 
 def top1_credit(

@@ -91,13 +91,13 @@ class PivotScores:
         """
         if how not in ("mean", "max"):
             raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
-        kept = [row for row, layer in enumerate(self.layers) if layer > 0 or embedding_layer]
-        if not kept:
+        rows = [row for row, layer in enumerate(self.layers) if layer > 0 or embedding_layer]
+        if not rows:
             raise ValueError("without the embedding layer none is left to pool")
-        kept = [row for row in kept if not np.isnan(self.mu[row]).all()] or kept
+        rows = [row for row in rows if not np.isnan(self.mu[row]).all()] or rows
         pool = np.nanmean if how == "mean" else np.nanmax
-        mu = pool(self.mu[kept], axis=0)
-        low, high = _interval(mu, pool(self.left_out()[kept], axis=0))
+        mu = pool(self.mu[rows], axis=0)
+        low, high = _interval(mu, pool(self.left_out()[rows], axis=0))
         return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
 
 
