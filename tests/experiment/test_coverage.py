@@ -383,7 +383,7 @@ def test_other_text_that_is_too_little(model: Path, corpus: ParallelCorpus) -> N
     three = corpus.select(["en", "sw"]).take(3, 0)
     covered = mexa_scores.measure_coverage(model, three)["last"]
     assert covered.scores.hits.shape == (3, 1, 3)
-    with pytest.raises(ValueError, match="two sentences or more are needed"):
+    with pytest.raises(ValueError, match="two or more sentences are needed"):
         mexa_scores.measure_coverage(model, three.take(1, 0))
 
 

@@ -289,13 +289,17 @@ def spoilt(value: float) -> np.ndarray:
 
 
 REFUSED = [
-    (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
+    (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot .*'en': choose de"),
     (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
-    (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "fi has 4 sentences and"),
-    (mexa.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi has 1 layers"),
-    (mexa.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "fi has 3 dim"),
-    (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "states of fi have shape"),
-    (mexa.scores, {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))}, "two sentences"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "layer 0: .* fi .*4, 4.: embed all"),
+    (mexa.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi have the shape"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "layer 0: .* fi .*5, 3.: embed all"),
+    (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "fi have the shape"),
+    (
+        mexa.scores,
+        {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))},
+        "two or more sentences",
+    ),
     (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
     (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
     (mexa.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),

@@ -399,25 +399,13 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     if shapes[0] != shapes[1]:
         return np.inf
     # the number of sentences decides the unit of a score alone, where it is of all triplets
-    n = int(stored["made"].max()) if "made" in stored else _n_sentences(stored)
+    n = stored["sentences pairs"].shape[-1] if "sentences pairs" in stored else 2
     _, weights = language_weights(list(combinations(range(len(stored["cut"])), 2)))
-    scores, others = scores_of_pairs(stored, n), scores_of_pairs(computed, n)
-    largest = [np.abs(stored["cut"].astype(int) - computed["cut"])]
-    largest.append(_gaps(*(x.mean(axis=-1) @ weights.T for x in (scores, others))))
-    for part in (part for part in stored if " " in part):
-        largest.append(_gaps(*(x[part].astype(np.float64) for x in (stored, computed))))
-    return max(float(x.max()) for x in largest)
-
-
-def _gaps(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Absolute differences: 0 between NaN and NaN, infinite between NaN and a number."""
-    return np.nan_to_num(
-        np.where(np.isnan(first) & np.isnan(second), 0, np.abs(first - second)), nan=np.inf
-    )
-
-
-def _n_sentences(value: ledger.Value) -> int:
-    return value["sentences pairs"].shape[-1] if "sentences pairs" in value else 2
+    both = []
+    for value in (stored, computed):
+        parts = {name: x for name, x in value.items() if name == "cut" or " " in name}
+        both.append(parts | {"scores": scores_of_pairs(value, n).mean(axis=-1) @ weights.T})
+    return work.largest_difference(*both)
 
 
 #: A value: ``cut`` and what `packed` has, all layers.

@@ -262,34 +262,3 @@ def top1_credit(
         level = (translation - slack).unsqueeze(candidates)
         credit /= 1 + (similarity >= level).sum(dim=candidates)
     return credit
-
-
-def check_pivot(
-    states: Mapping[str, np.ndarray], pivot: str, layers: Sequence[int] | None = None
-) -> tuple[int, ...]:
-    """The layers to compare with the pivot (None: all), or a ValueError that says what is wrong."""
-    if pivot not in states:
-        raise ValueError(
-            f"there are no states of the pivot {pivot}: embed it, or choose among "
-            f"{', '.join(states) or 'none'}"
-        )
-    if len(states) < 2:
-        raise ValueError(f"there is only the pivot {pivot}: a score needs another language")
-    shape = np.shape(states[pivot])
-    for language, array in states.items():
-        if np.ndim(array) != 3:
-            raise ValueError(
-                f"the states of {language} have shape {np.shape(array)}: (n_layers + 1, n, dim) is "
-                "needed, also for one layer"
-            )
-        names = ("layers", "sentences", "dim")
-        for size, due, name in zip(np.shape(array), shape, names, strict=True):
-            if size != due:
-                raise ValueError(
-                    f"{language} has {size} {name} and the pivot {pivot} {due}: give both the same "
-                    "parallel sentences, embedded with one model"
-                )
-    if shape[1] < 2:
-        raise ValueError(f"two sentences or more are needed, and there is {shape[1]}")
-    checks.arrays(states)
-    return tuple(checks.layers(layers, shape[0]))

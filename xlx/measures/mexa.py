@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
-from xlx.measures.alignment import check_pivot, undefined, unit_vectors
+from xlx.measures.alignment import undefined, unit_vectors
 from xlx.measures.statistics import share_interval
+from xlx.results import checks
 from xlx.results.deferred import deferred
 
 special, torch = deferred("scipy.special"), deferred("torch")
@@ -122,11 +123,20 @@ def scores(
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
     another element of its row or column, but for the rounding of float64, is a miss, as the
     definition asks for strictly more. Where all vectors of a language, or the pivot, are NaN at a
-    layer, there is no score. ValueError as `alignment.check_pivot`; for other NaN, infinity, or a
-    zero vector.
+    layer, there is no score. ValueError for no pivot, or nothing beside it; for other axes; as
+    `alignment.unit_vectors`, with the layer.
     """
-    layers = check_pivot(states, pivot, layers)
+    checks.arrays(states)
+    checks.one_of(pivot, states, "pivot among the vectors")
     languages = tuple(language for language in states if language != pivot)
+    if not languages:
+        raise ValueError(f"there is only the pivot {pivot}: a score needs another language")
+    if states[pivot].ndim != 3:
+        raise ValueError(
+            f"the states of {pivot} have the shape {states[pivot].shape}: (n_layers + 1, n, dim) "
+            "is needed, also for one layer"
+        )
+    layers = tuple(checks.layers(layers, len(states[pivot])))
     hits = np.zeros((len(layers), len(languages), states[pivot].shape[1]), dtype=bool)
     only_rival = np.full(hits.shape, UNDEFINED, dtype=np.int32)
     for row, layer in enumerate(layers):
