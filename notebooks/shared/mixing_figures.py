@@ -18,6 +18,7 @@ from xlx.plots.style import (
     ABOUT,
     GUESSING,
     HIGH,
+    MEASURES,
     NAMES,
     SMALL,
     TINY,
@@ -141,6 +142,7 @@ def distances(table: pd.DataFrame) -> Figure:
         items=_mean_last(table, "language"),
         names=language_label,
         joined=True,
+        looks={group: MEASURES[group] for group in _GROUPS},
         labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
     )
     table = table.dropna(subset="distance")
@@ -190,6 +192,7 @@ def _settings(
         items=_mean_last(table, item),
         names=language_label,
         scale=100,
+        looks={setting: MEASURES[setting] for setting in ("within", "across")},
         labels=NAMES,
         joined=True,
         lane=0.085 if row else 0.1,
