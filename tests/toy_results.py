@@ -1,13 +1,15 @@
 """Kinds of results that cost nothing, for the tests of the loop, the ledger and the cluster."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from xlx.results import provenance, work
+from notebooks.run import gathering
+from xlx.results import ledger, provenance, work
+from xlx.results.ledger import Ledger
 
 
 def environment() -> dict[str, str | int]:
@@ -65,3 +67,12 @@ SIDE = work.Kind("toy-side", counted, side_by_side=True)
 SLOW = work.Kind("toy-slow", slow)
 SIZED = work.Kind("toy-sized", sized)
 FAILING = work.Kind("toy-failing", failing)
+
+
+def write_ledger(
+    root: Path, entries: Iterable[ledger.Entry], lens_of: Mapping[str, str]
+) -> list[Path]:
+    """Write a ledger of these entries and no others; the files, sorted. What is the same stays."""
+    (root / ledger.ASKERS).unlink(missing_ok=True)
+    (root / ledger.STAMPS).unlink(missing_ok=True)
+    return gathering.write_shards(root, entries, lens_of, instead_of=Ledger(root).files())

@@ -2,7 +2,7 @@
 
 A unit is an hour or two on one thread. What it asks for are entries of the ordinary kinds, found by
 content: a notebook that makes the same jobs from the same texts finds them. All that decides them
-stands here: `MODEL`, `LANGUAGES` (in this order), the recipes, and which pairs are asked:
+stands here: `MODEL`, `INFERENCE` (languages in this order), the recipes, and the pairs asked:
 
 * to learn: the train part of XNLI whole (5,490 pairs); to ask: its test part (2,010 pairs) in the
   language of both sentences, and `N_GRID` of these, drawn by the seed 1, in all pairs of languages;
@@ -21,7 +21,7 @@ from run_frozen import Calls, frozen_units
 from shared import controls
 from shared.mixing_tables import LINEAR, Origin, task_data
 from xlx.experiment.grids import grid
-from xlx.experiment.transfers import TransferTask, labelled_task, sparing_in
+from xlx.experiment.transfers import INFERENCE, TransferTask, labelled_task, sparing_in
 from xlx.subjects import finetuning
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import ALGORITHMS, Job, Recipe, Sparing
@@ -35,23 +35,6 @@ MODEL, ENGLISH_MODEL = "multilingual-e5-small", "all-MiniLM-L6-v2"
 UNTRAINED = twin_of(MODEL)
 #: A model → what its units are called.
 _PREFIXES = {MODEL: "", ENGLISH_MODEL: "minilm-", UNTRAINED: "untrained-"}
-LANGUAGES = (
-    "ar",
-    "bg",
-    "de",
-    "el",
-    "en",
-    "es",
-    "fr",
-    "hi",
-    "ru",
-    "sw",
-    "th",
-    "tr",
-    "ur",
-    "vi",
-    "zh",
-)
 SICK_LANGUAGES = ("en", "nl", "pt", "pl", "ja")
 XQUAD_LANGUAGES = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi")
 N_GRID, N_QUESTIONS = 500, 240
@@ -101,7 +84,7 @@ def xnli(language: str, split: str) -> Examples:
 @cache
 def pairs_to_ask(n: int | None = None, shuffled: str | None = None) -> dict[str, Examples]:
     """The test part in all languages: n of the pairs, the words of one part shuffled."""
-    sets = {code: xnli(code, "test") for code in LANGUAGES}
+    sets = {code: xnli(code, "test") for code in INFERENCE}
     if n is not None:
         sets = {code: part.take(n, 1) for code, part in sets.items()}
     if shuffled:
@@ -145,7 +128,7 @@ def sick_job(seed: int, model: str = MODEL) -> Job:
 @cache
 def igap_task() -> TransferTask:
     """The public dev part to learn, in all languages, and some of the test part."""
-    return labelled_task("NLI", LANGUAGES, n_test=N_GRID, train_split="validation")
+    return labelled_task("NLI", INFERENCE, n_test=N_GRID, train_split="validation")
 
 
 def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Job:
@@ -202,7 +185,7 @@ def units() -> list[Unit]:
         *(_hypotheses(seed, ENGLISH_MODEL) for seed in first),
         *(_hypotheses(seed, MODEL, code) for code in ("de", "zh") for seed in first),
         *(_igap("en", seed, MODEL, how) for how in ALGORITHMS[1:] for seed in first),
-        *(_igap(x, seed) for seed in first for x in LANGUAGES if x not in ("en", "de", "zh")),
+        *(_igap(x, seed) for seed in first for x in INFERENCE if x not in ("en", "de", "zh")),
         *(_blind_reader(seed) for seed in first),
         *(Unit(*unit) for unit in frozen_units()),
     ]

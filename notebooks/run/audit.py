@@ -76,13 +76,8 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
     rows = rows[[not all(map(is_run, askers)) for askers in rows["notebooks"]]]
     # in bfloat16 the layers that are nearly the best change places from machine to machine
     rows = rows[~rows["ask"].str.contains('"dtype": "bfloat16"', regex=False)]
-    absent = gathering.of_absent_models(rows)
-    if absent.any():
-        print(
-            f"audit: {absent.sum()} results of public models are left out, as their weights are "
-            "not on this machine: `make models` fetches them"
-        )
-    drawn = draw(rows[~absent], ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
+    rows, _ = gathering.computable(rows)
+    drawn = draw(rows, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(path.with_name(work.COMPUTED), ignore_errors=True)
     asked = zip(drawn["identity"], drawn["notebooks"], strict=True)

@@ -124,11 +124,18 @@ def recorded_checkpoints() -> dict[str, str]:
     return {x.recorded: x.name for series in some for x in series if x.recorded}
 
 
-def of_absent_models(overview: pd.DataFrame) -> pd.Series:
-    """Which entries cannot be computed on this machine, as they are of `absent_models`: bool."""
+def computable(overview: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Entries that can be computed on this machine, and those of absent models; says how many."""
     absent = {*absent_models(), *recorded_checkpoints()}
     named = [not absent.isdisjoint(_FINGERPRINT.findall(ask)) for ask in overview["ask"]]
-    return pd.Series(named, index=overview.index, dtype=bool)
+    if any(named):
+        print(
+            f"{sum(named)} results of public models are not computed, as their weights are not on "
+            "this machine: `make models` fetches them",
+            flush=True,
+        )
+    named = np.array(named, dtype=bool)
+    return overview[~named], overview[named]
 
 
 def compare(
@@ -311,15 +318,6 @@ def _contents(group: Sequence[Entry]) -> Iterator[bytearray]:
         middle = len(group) // 2
         yield from _contents(group[:middle])
         yield from _contents(group[middle:])
-
-
-def write_ledger(
-    root: Path, entries: Iterable[ledger.Entry], lens_of: Mapping[str, str]
-) -> list[Path]:
-    """Write a ledger of these entries and no others; the files, sorted. What is the same stays."""
-    (root / ledger.ASKERS).unlink(missing_ok=True)
-    (root / ledger.STAMPS).unlink(missing_ok=True)
-    return write_shards(root, entries, lens_of, instead_of=Ledger(root).files())
 
 
 def _note(root: Path, askers: Mapping[AskName, Sequence[str]], restamp: bool) -> int:

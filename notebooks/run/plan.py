@@ -14,7 +14,7 @@ where a step takes three times as many as asking (xTune six); and by ``--rate``,
 TFLOP/s. Embeddings, heads, the optimiser and padding are left out.
 
 X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here. So
-are the states that it probes (`probed_states`), by a probe.
+are the states that it probes (`probed_states`), without the probes.
 
 A data set that is not here has the size that it is published with (`SIZES`), and the text of its
 shipped part, repeated. A model that is not here is as large as its makers say (`PRINTED_SIZES`).
@@ -38,7 +38,6 @@ import torch
 
 from notebooks.run import profiles
 from xlx.experiment import grids
-from xlx.measures import probes
 from xlx.results import paths, work
 from xlx.results.executors import one_thread
 from xlx.subjects import finetuning, identity, loading
@@ -145,8 +144,8 @@ class Declared:
             questions.load_questions: partial(self._loaded, questions.load_questions),
             parallel.load: partial(self._loaded, parallel.load),
             parallel._archive: partial(_fetched, parallel._archive),
-            work.results: _unanswered,
-            loading.load: _unanswered,
+            work.results: partial(_unanswered),  # each its own, as each is put back
+            loading.load: partial(_unanswered),
         }
         with instead(changes), contextlib.redirect_stdout(None):
             exec(compile(ast.fix_missing_locations(tree), notebook, "exec"), scope)
@@ -446,24 +445,21 @@ def probed_states(values: Mapping[str, Any], rate: float = RATE) -> pd.DataFrame
     """One row per model of `PROBING` and per untrained twin, and what all take.
 
     ``sentences`` read at most, in millions, as tasks and folds may have others; ``states`` of all
-    languages in GB of memory, one model at a time; ``hours`` of reading, by the rate; ``probe
-    hours``: of all probes with their control tasks and online codes, by the pace of one here, whose
-    epochs are others.
+    languages in GB of memory, one model at a time; ``hours`` of reading, by the rate, without those
+    of the probes.
     """
     given = _values(PROBING) | values
     models = [name for name in (given["public"], *given["models"]) if name]
     untrained = [models[0], *given["models"][:1]] if given["public"] else models[:1]
-    cells = len(given["languages"]) * len(given["tasks"]) * given["folds"]
-    sentences = cells * given["most"] + len(given["languages"]) * 1000  # of Parallel UD
+    per_language = len(given["tasks"]) * given["folds"] * given["most"] + 1000  # of Parallel UD
+    sentences = len(given["languages"]) * per_language
     rows = {}
     for name in (*models, *(f"{x}, untrained" for x in untrained)):
         size = size_of(name.removesuffix(", untrained"))
-        layers, pace = size.layers + 1, _probe_seconds(size.width, given)
         rows[identity.title(name)] = {
             "sentences": sentences / 1e6,
-            "states": 4e-9 * sentences * layers * size.width,
+            "states": 4e-9 * sentences * (size.layers + 1) * size.width,
             "hours": size.operations(sentences * TOKENS, TOKENS) / (3.6e15 * rate),
-            "probe hours": pace * cells * given["most"] * layers / 3600,
         }
     columns = pd.DataFrame(rows)
     total = columns.sum(axis=1).where(columns.index != "states", columns.max(axis=1))
@@ -474,21 +470,6 @@ def _values(notebook: str) -> dict[str, Any]:
     """The parameters of a notebook as it stands."""
     read = profiles.read_notebook(profiles.notebook_path(notebook))
     return {x: y.value for x, y in profiles.parameters(read, notebook).items()}
-
-
-@one_thread()
-def _probe_seconds(width: int, values: Mapping[str, Any]) -> float:
-    """Seconds that an example of a layer takes: a probe, its control task and its online code."""
-    rng, n = np.random.default_rng(0), SAMPLE
-    states, labels = rng.standard_normal((1, n, width), dtype=np.float32), rng.integers(2, size=n)
-    split, options = probes.Split(states, labels), {"hidden": values["hidden"]}
-    options |= {"seeds": values["probe_seeds"], "max_epochs": 5}
-
-    def all_three() -> None:
-        for ask in (probes.fit, probes.fit, probes.code_length):
-            ask(split, split, 2, **options)
-
-    return timeit.timeit(all_three, number=1) / n
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -519,8 +500,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     for each in tables:
         print(each.to_string(float_format="{:,.2f}".format))
-    print(f"hours: at {options.rate:g} TFLOP/s, of small encoders and probes by a step here; GB of")
-    print("weights and states; millions of lines, sentences, and examples learnt and asked at most")
+    print(f"hours: at {options.rate:g} TFLOP/s, of small encoders by a step here; GB of weights")
+    print("and states; millions of lines, sentences, and examples learnt and asked at most")
     for sentence in declared.missing:
         print(f"missing: {sentence}")
     return int(bool(declared.missing))

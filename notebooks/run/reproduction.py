@@ -66,12 +66,10 @@ def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
         rows = rows[rows["kind"].isin(chosen_kinds)]
         chosen &= {stem for askers in rows["notebooks"] for stem in askers}
     rows = rows[[not chosen.isdisjoint(askers) for askers in rows["notebooks"]]]
-    absent = gathering.of_absent_models(rows)
-    left = {asker for askers in rows[~absent]["notebooks"] for asker in askers}
+    rows, absent = gathering.computable(rows)
+    left = {asker for askers in rows["notebooks"] for asker in askers}
     chosen &= {stem for stem in stems if not is_run(stem)} | left
-    return Plan(
-        [stem for stem in stems if stem in chosen], chosen_kinds, rows[~absent], rows[absent]
-    )
+    return Plan([stem for stem in stems if stem in chosen], chosen_kinds, rows, absent)
 
 
 def _lend(plan: Plan, of: Ledger, home: Path) -> None:
@@ -87,12 +85,6 @@ def _lend(plan: Plan, of: Ledger, home: Path) -> None:
     for row in plan.absent.itertuples():
         entry = of.get(gathering.AskName(row.kind, row.identity))
         kept.put(entry, entry.value, entry.made)
-    if len(plan.absent):
-        print(
-            f"{len(plan.absent)} results of public models are not computed, as their weights are "
-            "not on this machine: `make models` fetches them",
-            flush=True,
-        )
 
 
 def run_unit(name: str, build: Path) -> None:

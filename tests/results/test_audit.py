@@ -176,7 +176,7 @@ def test_long_runs_are_no_orphans_and_what_cannot_be_computed_is_not_drawn(
     drawn = audit.write_sample(audited.tested / "sample", audited.results)
     assert len(drawn) == 12
     assert not {unit.identity, away.identity} & set(drawn["identity"])
-    assert "audit: 1 results of public models are left out" in capsys.readouterr().out
+    assert "1 results of public models are not computed" in capsys.readouterr().out
 
 
 def test_absent_models_and_their_twins_are_known_by_their_fingerprints() -> None:

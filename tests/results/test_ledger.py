@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from notebooks.run import gathering
+from tests import toy_results as toy
 from xlx.results import ledger, paths, store
 from xlx.results.ledger import Ask, Cache, Entry, Ledger
 from xlx.results.provenance import PROVENANCE
@@ -48,7 +49,7 @@ def entry(value: ledger.Value, kind: str = "toy", **about: object) -> Entry:
 
 
 def written(root: Path, *entries: Entry) -> Ledger:
-    gathering.write_ledger(root, entries, {x.identity: "lens" for x in entries})
+    toy.write_ledger(root, entries, {x.identity: "lens" for x in entries})
     return Ledger(root)
 
 

@@ -89,7 +89,7 @@ class House:
 
     def put(self, *entries: Entry) -> None:
         lens_of = {entry.identity: gathering._lens(entry.notebooks, None) for entry in entries}
-        gathering.write_ledger(self.results, entries, lens_of)
+        toy.write_ledger(self.results, entries, lens_of)
 
     def reproduce(self, *only: str) -> int:
         work._ledger.cache_clear()

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from notebooks.run import gathering
 from tests import toy_results as toy
 from xlx.results import ledger, progress, provenance, settings, store, work
 from xlx.results.ledger import Ask, Cache
@@ -68,7 +67,7 @@ def ship(tmp_path: Path) -> Callable[..., Ask]:
         entry = ledger.Entry(
             ask.kind, ask.identity, 1, ask.text, {"number": np.array([value])}, made
         )
-        gathering.write_ledger(tmp_path / "ledger", [entry], {ask.identity: "toy"})
+        toy.write_ledger(tmp_path / "ledger", [entry], {ask.identity: "toy"})
         work._ledger.cache_clear()
         return ask
 
