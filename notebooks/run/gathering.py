@@ -19,6 +19,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -176,6 +177,24 @@ def compare(
     return by_kind.agg(**counts, tolerance=("tolerance", "first")), sentences
 
 
+@contextmanager
+def _writing(root: Path) -> Iterator[None]:
+    """Within, nobody else writes the ledger; GatheringError while another does, or for the disk."""
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        with store.lock(root / ".lock"):
+            yield
+    except store.Locked as holder:
+        raise GatheringError(
+            f"another `make results` is at work (process {holder}): call again when it is through"
+        ) from None
+    except OSError as error:
+        raise GatheringError(
+            f"{root} cannot be written to ({error.strerror or error}): make room, or make it "
+            "writable; what it has stays as it is"
+        ) from None
+
+
 def write_results(
     stems: Sequence[str],
     build: Path,
@@ -204,69 +223,48 @@ def write_results(
     that neither has, one above `LIMIT`, a folder that is not there or has a damaged shard, and
     while another process writes.
     """
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        with store.lock(root / ".lock"):
-            return _written(stems, build, root, cache, restamp, runs, forget, fold)
-    except store.Locked as holder:
-        raise GatheringError(
-            f"another `make results` is at work (process {holder}): call again when it is through"
-        ) from None
-    except OSError as error:
-        raise GatheringError(
-            f"{root} cannot be written to ({error.strerror or error}): make room, or make it "
-            "writable; what it has stays as it is"
-        ) from None
-
-
-def _written(
-    stems: Sequence[str],
-    build: Path,
-    root: Path,
-    cache: Cache,
-    restamp: bool,
-    runs: Path | None,
-    forget: Collection[str],
-    fold: Collection[str],
-) -> tuple[pd.DataFrame, list[str]]:
-    of = Ledger(root)
-    before = of.overview()
-    askers, lens_of = asked(before, stems, build, runs, forget), {}
-    folder_of = {file: ledger.folder_of(root, file) for file in of.files()}
-    if unknown := set(fold) - {"all", *folder_of.values()}:
-        raise GatheringError(f"there are no shards in {root / min(unknown)} (FOLD=...)")
-    folded = {folder for folder in folder_of.values() if {"all", folder} & set(fold)}
-    old = [file for file, folder in folder_of.items() if folder in folded]
-    if lost := sorted(set(old) - set(of.shards())):
-        raise GatheringError(f"{lost[0]} cannot be read: restore it (git checkout), then fold")
-    lenses, codes = (
-        dict(zip(before["identity"], before[x], strict=True)) for x in ("lens", "code")
-    )
-    entries = []
-    for name, some in askers.items():
-        lens = lenses.get(name.identity)
-        if lens and f"{lens}/{name.kind}" not in folded:
-            continue
-        entry = of.get(name) or cache.get(name)
-        if entry is None:
-            raise GatheringError(
-                f"{some[0]} asks for a result of the kind {name.kind!r} that neither {root} nor "
-                f"{cache.root} has: run it again (`make figures ONLY=...`, or a unit by runs.py)"
+    with _writing(root):
+        of = Ledger(root)
+        before = of.overview()
+        askers, lens_of = asked(before, stems, build, runs, forget), {}
+        folder_of = {file: ledger.folder_of(root, file) for file in of.files()}
+        if unknown := set(fold) - {"all", *folder_of.values()}:
+            raise GatheringError(f"there are no shards in {root / min(unknown)} (FOLD=...)")
+        folded = {folder for folder in folder_of.values() if {"all", folder} & set(fold)}
+        old = [file for file, folder in folder_of.items() if folder in folded]
+        if lost := sorted(set(old) - set(of.shards())):
+            raise GatheringError(f"{lost[0]} cannot be read: restore it (git checkout), then fold")
+        lenses, codes = (
+            dict(zip(before["identity"], before[x], strict=True)) for x in ("lens", "code")
+        )
+        entries = []
+        for name, some in askers.items():
+            lens = lenses.get(name.identity)
+            if lens and f"{lens}/{name.kind}" not in folded:
+                continue
+            entry = of.get(name) or cache.get(name)
+            if entry is None:
+                raise GatheringError(
+                    f"{some[0]} asks for a result of the kind {name.kind!r} that neither {root} "
+                    f"nor {cache.root} has: run it again (`make figures ONLY=...`, or a unit by "
+                    "runs.py)"
+                )
+            made = {**entry.made, "code": codes.get(name.identity, entry.made["code"])}
+            entries.append(replace(entry, notebooks=tuple(some), made=made))
+            lens_of[name.identity] = _lens(some, lens)
+        files = write_shards(root, entries, lens_of, instead_of=old)
+        idle = _note(root, askers, restamp)
+        overview = by_kind(Ledger(root).overview(), root)
+        store.write_whole(root / "README.md", _readme(overview).encode())
+        new = sum(x.identity not in lenses for x in entries)
+        size = sum(file.stat().st_size for file in files) / 1e6
+        said = [f"{new} results are new; {len(files)} shards were written, {size:.2f} MB"]
+        said += [f"{folder} was folded" for folder in sorted(folded)]
+        if idle:
+            said.append(
+                f"{idle} results are asked for by nobody: `make results FOLD=all` drops them"
             )
-        made = {**entry.made, "code": codes.get(name.identity, entry.made["code"])}
-        entries.append(replace(entry, notebooks=tuple(some), made=made))
-        lens_of[name.identity] = _lens(some, lens)
-    files = write_shards(root, entries, lens_of, instead_of=old)
-    idle = _note(root, askers, restamp)
-    overview = by_kind(Ledger(root).overview(), root)
-    store.write_whole(root / "README.md", _readme(overview).encode())
-    new = sum(x.identity not in lenses for x in entries)
-    size = sum(file.stat().st_size for file in files) / 1e6
-    said = [f"{new} results are new; {len(files)} shards were written, {size:.2f} MB"]
-    said += [f"{folder} was folded" for folder in sorted(folded)]
-    if idle:
-        said.append(f"{idle} results are asked for by nobody: `make results FOLD=all` drops them")
-    return overview, said
+        return overview, said
 
 
 def write_shards(

@@ -335,8 +335,9 @@ class Size(NamedTuple):
         return self.layers * tokens * (2 * self.weights + 4 * self.width * length)
 
 
-#: Of models on the hub, as their makers print them.
+#: Of models that may not be here, as their makers print them.
 PRINTED_SIZES = {
+    "multilingual-e5-small": Size(12, 384, 1536),
     "google-bert/bert-base-multilingual-cased": Size(12, 768, 3072),
     "FacebookAI/xlm-mlm-tlm-xnli15-1024": Size(12, 1024, 4096),
     "FacebookAI/xlm-roberta-base": Size(12, 768, 3072),
