@@ -3,11 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from models_2_training import (
+    TASKS,
     CourseRecipe,
     aligned_course,
+    course_changes,
+    course_scores,
+    over_seeds,
     translations,
 )
 from xlx.results import work
@@ -46,3 +51,18 @@ def test_shuffled_translations_are_the_same_sentences_and_none_a_translation() -
     assert sorted(other for _, other in shuffled) == sorted(other for _, other in learnt)
     assert not set(learnt) & set(shuffled)
     assert held_out == held
+
+
+def test_changes_have_intervals_over_seeds() -> None:
+    runs = [(1, 0.9, 0.8), (2, 0.9, 0.6), (3, 0.8, 0.7)]
+    rows = [
+        {"learnt": "translations", "seed": seed, "step": step}
+        | {f"{start}{task}": score for start in ("lens_", "tried_") for task in TASKS}
+        for seed, *scores in runs
+        for step, score in enumerate(scores)
+    ]
+    changes = course_changes(course_scores(pd.DataFrame(rows)))
+    row = changes.set_index(["text", "task"]).loc[("tried", "LD")]
+    reach = 4.302653 * np.std([-0.1, -0.3, -0.1], ddof=1) / np.sqrt(3)  # Student's t, 2 df
+    assert row[["score", "low"]].tolist() == pytest.approx([-1 / 6, -1 / 6 - reach], rel=1e-5)
+    assert over_seeds(pd.Series([0.5])).isna().tolist() == [False, True, True]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -96,3 +97,14 @@ def test_random_labels_are_learnt_from_frozen_states(corpus: parallel.ParallelCo
         wrong.append([np.mean(np.sign(own @ learnt) != label) for own in (y, x)])
     other, own = np.mean(wrong, axis=0)
     assert gaps[2, "en", "de"] == pytest.approx(other - own, abs=0.5 / len(corpus))
+
+
+def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> None:
+    encoder = loading.load("mini-infoxlm")
+    _, layer = igap_tables.frozen("mini-infoxlm", corpus)
+    of = embed_corpus(encoder, corpus, pooling="mean").states
+    hits = [
+        np.mean([alignment.retrieval(of[x][k], of[y][k]) for x, y in combinations(of, 2)])
+        for k in range(len(of["en"]))
+    ]
+    assert layer == np.argmax(hits)

@@ -41,3 +41,20 @@ def test_a_constant_within_families_does_not_help_in_unseen_ones() -> None:
     table["score"] = rng.standard_normal(12)[family]
     found = synthesis.predicted(table, "score", {"MEXA": ["MEXA"]})
     assert found["held out"].item() < 0.2
+
+
+def test_depth_that_explains_all_leaves_nothing() -> None:
+    layers = np.arange(12)
+    rows = {"topics abroad": layers, "MEXA": layers**2, "retrieval": np.abs(layers - 6)}
+    table = pd.concat(
+        [
+            pd.DataFrame({"model": "m", "measure": name, "layer": layers, "score": of})
+            for name, of in rows.items()
+        ]
+    )
+    found = synthesis.with_depth(table, "topics abroad").set_index("measure")
+    assert found.loc["MEXA", "r"] == pytest.approx(1)
+    assert np.isnan(found.loc["MEXA", "given depth"])
+    table.loc[table["measure"] == "topics abroad", "score"] = layers + 2 * np.abs(layers - 6)
+    found = synthesis.with_depth(table, "topics abroad").set_index("measure")
+    assert found.loc["retrieval", "given depth"] > 0.9 > found.loc["retrieval", "r"]

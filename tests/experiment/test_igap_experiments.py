@@ -176,3 +176,14 @@ def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
     assert table.loc["MD", "told"] == UNTOLD
     table = igap_3_models.correlations_without_one_run(gaps, [gaps], pd.DataFrame(columns, index))
     assert table.loc["MD", "told"] == "below"
+
+
+def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:
+    whole = task()
+    assert igap_4_directions.partly_random(whole, 0.0, 1).train["de"].labels.tolist() == [
+        *whole.train["de"].labels
+    ]
+    noisy = igap_4_directions.partly_random(planted("knows").task, 0.5, 1)
+    before, after = np.arange(1800) % 3, noisy.train["en"].labels
+    assert (before != after).mean() == pytest.approx(0.5 * 2 / 3, abs=0.03)
+    assert noisy.train["de"].labels.tolist() == after.tolist()

@@ -1,6 +1,7 @@
 """Topic probes: against one probe written out, on states made for it, and what is kept."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,31 @@ def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:
         r = stats.pearsonr(*halves).statistic
         found = mexa_2_estimation.topic_reliability(table, layer)
         assert found == {"a": pytest.approx(2 * r / (1 + r))}
+
+
+def test_scores_of_the_task_by_layer_and_half() -> None:
+    """Accuracies that add up by digit; the losses favour layer 1 of b and 2 of a."""
+    keys = product("ba", ("en", "de"), range(3), (0, 1), (0.5, 1))
+    table = made(
+        {
+            (*key, share == 1): share
+            * (0.5 * (key[0] == "b") + 0.2 * (key[1] == "de") + 0.04 * key[2] + 0.01 * key[3])
+            for *key, share in keys
+        }
+    )
+    table["validation_loss"] = (table["layer"] - table["model"].map({"a": 2, "b": 1})).abs()
+    base = np.array([0.505, 0.705, 0.005, 0.205])
+    for options, shares, n in (
+        ({}, base + np.array([0.04, 0.04, 0.08, 0.08]), 21),
+        ({"layer": 2}, base + 0.08, 21),
+        ({"layer": "mean"}, base + 0.04, 21),
+        ({"layer": 0, "centred": False}, base / 2, 21),
+        ({"layer": 0, "accuracy": "even"}, base / 2, 11),
+        ({"layer": 0, "accuracy": "odd"}, base / 4, 10),
+    ):
+        scores = mexa_tables.task_scores(table, **options)
+        assert scores["score"].tolist() == pytest.approx(shares.tolist())
+        error = np.sqrt(shares * (1 - shares) / n)
+        assert scores["stderr"].tolist() == pytest.approx(error.tolist())
+    with pytest.raises(ValueError, match="no layer 3"):
+        mexa_tables.task_scores(table, 3)

@@ -17,6 +17,7 @@ from mixing_3_qa import tails
 from printed import mixing_claims
 from shared import mixing_tables
 from tests.tables import of
+from xlx.experiment.grids import Grid
 from xlx.measures import mixing
 from xlx.measures.mixing import MixingError
 
@@ -460,3 +461,32 @@ def test_a_ratio_over_nothing_is_infinite() -> None:
 def test_tails_of_examples_that_hang_together_are_refused() -> None:
     with pytest.raises(MixingError, match="in 1 groups"):
         tails([1, 0], [1, 1], groups=[1, 1])
+
+
+def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -> None:
+    pairs = pd.MultiIndex.from_product([["en", "de", "fr"], ["ru", "ko"]])
+    before = pd.DataFrame({"bag": np.linspace(0.5, 0.6, 6)}, index=pairs)
+    choices = {"as it is": before, "romanised": before + 0.2}
+    choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
+    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag")
+    assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
+    assert "The encoder rises" in mixing_2_paraphrase.told_romanised(table, "model", "bag")
+
+
+def test_auc_of_settings_is_that_of_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 40)
+    logits = rng.normal(size=(2, 2, 40, 3)).round(1)
+    logits[0, 0, :, 0] += 3 * (labels == 0)
+    made = Grid("a", ("en", "de"), {"accuracy": np.zeros((2, 2, 40))}, np.arange(40), logits=logits)
+    values = mixing_2_paraphrase.settings_of(mixing_2_paraphrase.label_aucs([made], labels, 0))
+    table = mixing.averages(values, made.groups)
+    evidence = logits[..., 0] - np.logaddexp(logits[..., 1], logits[..., 2])
+
+    def auc(cell: np.ndarray) -> float:
+        pairs = [(p > q) + (p == q) / 2 for p in cell[labels == 0] for q in cell[labels != 0]]
+        return np.mean(pairs)
+
+    within = (auc(evidence[0, 0]) + auc(evidence[1, 1])) / 2
+    across = (auc(evidence[0, 1]) + auc(evidence[1, 0])) / 2
+    assert table["score"].tolist() == pytest.approx([within, across, within - across])

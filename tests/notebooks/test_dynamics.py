@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from shared import abx_tables
-from tests.experiment.made_scores import SIZES, mean_of
+from tests.experiment.made_scores import SIZES, mean_of, scores
 
 
 def test_a_part_of_a_mean_is_the_mean_of_the_part() -> None:
@@ -45,3 +45,10 @@ def test_an_interval_over_three_runs_covers(between: float) -> None:
         assert value == pytest.approx(drawn.mean())
         held += low <= 0 <= high
     assert 0.93 <= held / 1000 <= 0.97
+
+
+def test_depth_holds_where_the_paper_s_curve_is() -> None:
+    rng = np.random.default_rng(0)
+    rising = [0.6, 0.7, 0.8, 0.9, 0.85]
+    made = scores(rng, "m", 0, LD=[0.9, 0.9, 0.6, 0.58, 0.7], MD=rising, matched=rising)
+    assert min(of.interval()[0] for of in abx_tables.layer_contrasts(made).values()) > 0

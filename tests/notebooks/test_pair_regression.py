@@ -129,3 +129,18 @@ def test_explained_is_the_variance_between_groups() -> None:
     every = pair_regressions.explained(table.assign(script=range(60)), "LD", ["script"])
     assert every[0] == 1
     assert np.isnan(every[1])
+
+
+def test_inference_is_regressed_with_levels_of_runs() -> None:
+    (rows,) = transfer(outlier=False).values()
+    rng = np.random.default_rng(1)
+    runs = pd.concat(
+        rows.assign(run=rows["source"] + f" {k}", accuracy=rows["accuracy"] + rng.normal(0, 0.01))
+        for k in (1, 2)
+    )
+    runs["source"] = runs["source"].replace("l0", "en")
+    table = abx_6_transfer.inference_table(runs.assign(hypothesis=0.5 + 0.1 * runs["MD"]))
+    table = table.set_index(["way", "term"])
+    assert table.loc[("levels", "LD"), "coefficient"] == pytest.approx(-1.5, abs=0.15)
+    assert table.loc[("hypotheses, from English", "MD"), "coefficient"] == pytest.approx(0.1)
+    assert table.loc[("levels", "LD"), "n"] == 72

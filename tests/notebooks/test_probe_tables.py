@@ -5,10 +5,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
 from shared import probe_setups
+from xlx.experiment.abx_scores import MATCHED
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
 MODELS = ["zeta", "alpha"]
@@ -73,3 +75,32 @@ def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) 
     assert accuracy["f1"].isna().eq(accuracy["task"] == "POS").all()
     same = accuracy["source"] == accuracy["target"]
     assert (accuracy["pairs"] == "in the language").eq(same).all()
+
+
+def scores() -> pd.DataFrame:
+    """LD and MD of languages as `averages.averaged_scores` gives them."""
+    rows = list(product(MODELS, (0, 10, 20), CODES, ("LD", "MD", MATCHED)))
+    table = pd.DataFrame(rows, columns=["model", "checkpoint", "language", "task"])
+    return table.assign(score=np.random.default_rng(1).uniform(0.5, 1, len(table)))
+
+
+JOINED = abx_5_probing.with_scores(REGRESSED, scores(), SETUPS)
+
+
+OF_LAST = JOINED[JOINED["checkpoint"] == 20].assign(accuracy=lambda rows: rows["accuracy"] ** 2)
+
+
+SIDES = abx_5_probing.sides(JOINED, OF_LAST)
+
+
+def test_a_row_of_table_1_has_one_interval_over_languages_and_documents() -> None:
+    fits = abx_5_probing.fits(SIDES)
+    key = "POS", "Last", "zeta"
+    of_documents = pd.Series({"LD": 3.0, "MD": 0.0})
+    table = abx_5_probing.regression_table(fits, {key: of_documents})
+    row = table.query("task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'")
+    robust = fits[key].of("robust").loc["LD"]
+    half = (row["high"] - row["low"]).item() / 2
+    assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * np.hypot(robust["error"], 3))
+    assert row["coefficient"].item() == pytest.approx(robust["coefficient"])
+    assert row["lowest"].item() <= row["coefficient"].item() <= row["highest"].item()

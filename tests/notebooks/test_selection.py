@@ -9,6 +9,7 @@ from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
+from shared import pair_regressions
 
 STEPS = (5000, 10000, 50000, 1500000)
 
@@ -180,3 +181,13 @@ def test_permuting_languages_is_the_literal_permutation() -> None:
 def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         abx_6_transfer.choose_sources(make(transfer(5, 0)), **options)
+
+
+def test_an_improvement_is_a_mean_with_students_interval() -> None:
+    differences = np.random.default_rng(0).normal(0.3, 1, size=18)
+    found = pair_regressions.improvement(np.array([*differences, 0.0, 0.0]))
+    test = stats.ttest_1samp([*differences, 0, 0], 0)
+    assert found["p_value"] == pytest.approx(test.pvalue)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(test.confidence_interval()))
+    assert (found["closer"], found["equal"]) == ((differences > 0).sum(), 2)
+    assert pair_regressions.improvement(np.zeros(7))["p_value"] == 1

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from xlx.text.trees import load_trees
@@ -10,6 +11,7 @@ from xprobe import probing
 from xprobe_3_mapping import (
     MappingStudy,
     NoisedEnglish,
+    length_gains,
 )
 
 
@@ -66,3 +68,25 @@ def test_a_share_of_the_english_words_is_exchanged(tmp_path: Path, study: Mappin
     (one, other) = study.noised(0.2)
     assert one.names == ("RNN (maxpool)", "20% noise", "en")
     assert other.recipe.ask != study.mapped["cnn-mean", "en"].ask
+
+
+def test_length_is_added_abroad_and_by_noise() -> None:
+    rows = [
+        (encoder, condition, language, "SentLen", accuracy + shift)
+        for encoder, shift in (("a", 0.0), ("b", 0.1))
+        for condition, language, accuracy in (
+            ("trained", "en", 0.5),
+            ("untrained", "en", 0.7),
+            ("mapped", "de", 0.6 + 0.2 * shift),
+            ("mapped", "en-mapped", 0.1),
+            ("untrained", "de", 0.6),
+        )
+    ]
+    columns = ["encoder", "condition", "language", "task", "accuracy"]
+    cells = pd.DataFrame(rows, columns=columns)
+    noised = cells[cells["condition"] == "untrained"].query("language == 'en'")
+    gains = length_gains(cells, [noised.assign(condition="20% noise")], ["a", "b"])
+    expected = {"other languages": 11, "English to English": -40, "20% noise": 20}
+    assert gains.set_index("condition")["difference"].to_dict() == pytest.approx(expected)
+    assert gains["points"].iloc[-1] == "+20.0 (+20.0 to +20.0)"
+    assert gains["more_difference"].iloc[-1] == pytest.approx(-9)

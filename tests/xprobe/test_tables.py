@@ -158,3 +158,18 @@ def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
         first, second = (of(table(), encoder=x)["accuracy"].to_numpy() for x in pair)
         root = math.sqrt(((first - second) ** 2).sum() / len(first))
         assert apart.loc[pair] == apart.loc[pair[::-1]] == pytest.approx(root)
+
+
+def downstream(seed: int = 1, encoders: tuple = ENCODERS) -> pd.DataFrame:
+    return table(seed, encoders).query("task == 'WC'").drop(columns="task")
+
+
+def test_correlations_pair_encoders_by_name() -> None:
+    probing, xnli = table(), downstream().sample(frac=1, random_state=2)
+    rows = summaries.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
+    assert len(rows) == 6
+    names = [*ENCODERS]
+    for row in rows.itertuples():
+        probed = of(probing, language=row.language, task=row.task).set_index("encoder")["accuracy"]
+        other = of(xnli, language=row.language).set_index("encoder")["accuracy"]
+        assert row.rho == pytest.approx(rho_by_hand(probed[names], other[names]))
