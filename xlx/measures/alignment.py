@@ -199,18 +199,9 @@ def blocks(
             index = run if rows == list(range(run.start, run.stop)) else rows
             across = torch.stack([_product(rest[j], rest[i], device) for j in rows])
             reach = torch.sqrt(tolerance[i] * tolerance[index])
+            shifts, sizes = (offsets[i], offsets[index]), (lengths[i], lengths[index])
             yield Block(
-                first,
-                second,
-                transposed,
-                within[index],
-                across,
-                offsets[i],
-                offsets[index],
-                reach,
-                common,
-                length_first=lengths[i],
-                length_second=lengths[index],
+                first, second, transposed, within[index], across, *shifts, reach, common, 0, *sizes
             )
 
 
