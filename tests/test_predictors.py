@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from shared import igap_tables
-from xlx.measures import mexa
+from xlx.measures import abx, mexa
 from xlx.subjects import loading
 from xlx.subjects.states import embed, embed_corpus
 from xlx.text import parallel
