@@ -25,7 +25,7 @@ from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average, average
 from xlx.experiment.mexa_scores import STATES, mean_subwords, measure_coverage
 from xlx.experiment.probing import probe_topics
-from xlx.experiment.scoring import Subject, kept, subject_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import BLUE, VERMILION, look, styled
@@ -33,7 +33,6 @@ from xlx.results import paths, work
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
 from xlx.subjects.identity import twin_of
-from xlx.subjects.loading import tokenizer
 from xlx.text import labelled
 from xlx.text.parallel import ParallelCorpus
 
@@ -126,7 +125,7 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
     counts = stored(mean_subwords, model, text)
     parts["subwords"] = None if counts is None else np.log(counts / counts["en"])
     parts["Latin"] = pd.Series({code: float(scripts[code] == "Latn") for code in codes})
-    shares = stored(illegible_tokens, [model], text)
+    shares = stored(held_out.illegible_tokens, [model], text)
     if shares is not None:
         parts["illegible"] = shares[0].set_index("language")["share"]
     own = alignment(model, plan.poolings[0], plan.languages)
@@ -136,24 +135,6 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
             parts[f"mu of {name}"] = alignment(name, pooling, None)["mu"]
     table = pd.DataFrame({name: x for name, x in parts.items() if x is not None}).loc[codes]
     return table.assign(family=mexa_tables.language_families(codes))
-
-
-@kept(tolerance=0)
-def illegible_tokens(subject: Subject, corpus: ParallelCorpus) -> pd.DataFrame:
-    """Share of tokens by language that are no whole character, or unknown: ``language``, ``share``.
-
-    They are what a vocabulary without the language's letters leaves: bytes.
-    """
-    words, rows = tokenizer(subject.name), []
-    for code in corpus.languages:
-        pieces = words(list(corpus.sentences[code]), add_special_tokens=False)["input_ids"]
-        tokens, counts = np.unique(np.concatenate(pieces), return_counts=True)
-        bad = [
-            token == words.unk_token_id or "\ufffd" in text
-            for token, text in zip(tokens, words.batch_decode(tokens[:, None]), strict=True)
-        ]
-        rows.append((code, counts[bad].sum() / counts.sum()))
-    return pd.DataFrame(rows, columns=["language", "share"])
 
 
 def bits_a_sentence(model: str, plan: Plan) -> pd.Series | None:

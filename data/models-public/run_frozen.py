@@ -85,6 +85,8 @@ def _planned_mexa(name: str, plan: Plan) -> Calls:
     few = text.select(held_out.languages("pivots"))
     options = {"poolings": plan.poolings, "states": SPACES, "alternatives": True}
     return [
+        partial(_by_plan, plan, held_out.illegible_tokens, [name], text),
+        partial(_by_plan, plan, mexa_scores.mean_subwords, name, text),
         partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, **options),
         *(
             partial(

@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
 from shared.likelihood import Texts
+from xlx.experiment.scoring import Subject, kept
 from xlx.results import paths
+from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
 
@@ -74,6 +77,24 @@ def plans() -> Mapping[str, Plan]:
         ),
         "gemma-3-270m": Plan(decoded, n_bits=300, grid=grid),
     }
+
+
+@kept(tolerance=0)
+def illegible_tokens(subject: Subject, corpus: ParallelCorpus) -> pd.DataFrame:
+    """Share of tokens by language that are no whole character, or unknown: ``language``, ``share``.
+
+    They are what a vocabulary without the language's letters leaves: bytes.
+    """
+    words, rows = tokenizer(subject.name), []
+    for code in corpus.languages:
+        pieces = words(list(corpus.sentences[code]), add_special_tokens=False)["input_ids"]
+        tokens, counts = np.unique(np.concatenate(pieces), return_counts=True)
+        bad = [
+            token == words.unk_token_id or "\ufffd" in text
+            for token, text in zip(tokens, words.batch_decode(tokens[:, None]), strict=True)
+        ]
+        rows.append((code, counts[bad].sum() / counts.sum()))
+    return pd.DataFrame(rows, columns=["language", "share"])
 
 
 # --- texts ----------------------------------------------------------------------------------------
