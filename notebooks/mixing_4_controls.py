@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
-from shared.claims import UNTOLD, compared
+from shared.claims import compared
 from shared.controls import shuffled
 from shared.mixing_figures import PARTS
 from shared.mixing_tables import (
@@ -19,7 +19,7 @@ from shared.mixing_tables import (
     signals,
     task_data,
 )
-from shared.shown import as_points, in_points
+from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.plots.panels import rows_of
@@ -253,68 +253,3 @@ def by_writing(means: pd.DataFrame) -> pd.DataFrame:
     first = means.groupby("task")["measure"].transform("first")
     kept = means["what"].str.startswith("cost") & means["setting"].str.endswith("spaces")
     return means[kept & (means["measure"] == first)].rename(columns={"setting": "writing"})
-
-
-def in_short(means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The answer, from `means_of` and `by_writing`."""
-    task, measure = means.loc[means["model"] == model, ["task", "measure"]].iloc[0]
-    first, second = PARTS[task]
-    own = rows_of(means, model=model, task=task, measure=measure, setting="within")
-    adds = [
-        f"With {x.what.split(' adds, ')[1]} the {first} adds {in_points(x.score, x.low, x.high)}."
-        for x in own[own["what"].str.contains(" adds, ")].itertuples()
-    ]
-    costs = lost_by_writing(rows_of(writing, model=model, task=task))
-    return (
-        f"**In short.** `{model}` is asked about shuffled words. {' '.join(costs)} "
-        f"What does the {first} add to the {second} alone, within a language, in {measure}? "
-        f"{' '.join(adds)}"
-    )
-
-
-def lost_by_writing(writing: pd.DataFrame) -> list[str]:
-    """One sentence per kind of writing: what each part costs, in points, and whether it is told."""
-    said = []
-    for kind, rows in writing[~writing["what"].str.contains(ALONE)].groupby("writing", sort=False):
-        told = [
-            f"{in_points(x.score, x.low, x.high)} ({x.what.removeprefix('cost, ')}"
-            f"{f', {UNTOLD}' if x.told == UNTOLD else ''})"
-            for x in rows.itertuples()
-        ]
-        measure = rows["measure"].iloc[0]
-        said.append(
-            f"Within languages {kind} between words, {measure} loses {' and '.join(told)} points."
-        )
-    return said
-
-
-def reading(gaps: pd.DataFrame, means: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
-    """The findings, a sentence each; ``means`` of `means_of`, ``writing`` of `by_writing`."""
-    said, keys = [], ["task", "measure", "what"]
-    means = means[means["setting"].isin(mixing.SETTINGS)]
-    for (task, measure, what), rows in rows_of(means, model=model).groupby(keys, sort=False):
-        if measure == "AUC" and ALONE not in what:
-            told = [
-                f"{in_points(x.score, x.low, x.high)} {x.setting} ({x.told})"
-                for x in rows.itertuples()
-            ]
-            said.append(f"**{TASK_NAMES[task]}: {what}**, by AUC: {', '.join(told)}.")
-    for task, rows in rows_of(writing, model=model).groupby("task", sort=False):
-        said += [f"**{TASK_NAMES[task]}: writing.** {x}" for x in lost_by_writing(rows)]
-    for task, rows in rows_of(means, model=model, setting="within", measure="AUC").groupby("task"):
-        adds = rows[rows["what"].str.contains(" adds, ")].set_index("what")["score"]
-        adds.index = adds.index.str.split(" adds, ").str[1]
-        kept = adds.drop(ORDER) / adds[ORDER]
-        lost = "no" if (kept > 0.5).all() else "yes" if (kept < 0.5).all() else "it depends"
-        told = ", ".join(f"{100 * x:.0f} % ({name})" for name, x in kept.items())
-        said.append(
-            f"**{TASK_NAMES[task]}: is most of it lost**, which would refute the paper? Of what "
-            f"the {PARTS[task][0]} adds by AUC within a language are kept: {told}. By these "
-            f"shares, which have no interval: {lost}."
-        )
-    costs = gaps[gaps["what"].str.startswith("cost") & (gaps["setting"] != "drop")]
-    said.append(
-        "**Gains by shuffling**, which would speak against the method: "
-        f"{(costs['high'] < 0).sum()} of {len(costs)} intervals are below zero."
-    )
-    return "\n".join(f"- {x}" for x in said)
