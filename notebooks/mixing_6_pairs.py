@@ -8,10 +8,8 @@ import pandas as pd
 from printed.mixing_claims import PAIRS_ROWS, PrintedScores
 from shared.claims import compared
 from shared.controls import only
-from shared.shown import in_points
 from xlx.experiment.grids import Grid, grid
 from xlx.measures.mixing import averages, checked_scores
-from xlx.plots.panels import rows_of
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text.examples import Examples
 
@@ -130,66 +128,3 @@ def printed_rows(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
             own["gain"] = (own["fine-tuned"] - own["baseline"]).round(1)
             found |= {("-".join(pair), condition): x for condition, x in own.items()}
     return pd.DataFrame(found).reindex(list(PAIRS_ROWS)) if found else pd.DataFrame()
-
-
-def _moved(gain: float, low: float, high: float) -> str:
-    """A gain in words: "gain 8.1 (1.7 to 14.4)", or "lose" with turned signs."""
-    ends = (gain, low, high) if gain >= 0 else (-gain, -high, -low)
-    return f"{'gain' if gain >= 0 else 'lose'} {in_points(*ends)}"
-
-
-def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
-    """The answer, from a table of `pair_tables`."""
-    said = []
-    for name, own in rows_of(table, condition="baseline").groupby("pair", sort=False):
-        rows = own.set_index("row")[["gain", "gain_low", "gain_high"]]
-        gains = {x: _moved(*rows.loc[x]) for x in ("l1-l2", "l2-l1", "*-*")}
-        said.append(
-            f"Pairs in {name} {gains['l1-l2']} points in their own cell. Swapped they "
-            f"{gains['l2-l1']}, in the whole grid they {gains['*-*']}."
-        )
-    above = rows_of(table, condition=only, row="l1-l2")
-    above = [f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)}" for x in above.itertuples()]
-    return (
-        f"**In short.** `{model}`, against learning {base}. {' '.join(said)} "
-        f"Above hypotheses alone, in the own cell: {', '.join(above)}."
-    )
-
-
-def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
-    """The findings, a sentence each; ``tables``: of `pair_tables`."""
-    said = []
-    for what, table in tables.items():
-        for condition, row, name in (
-            ("baseline", "l1-l2", "own cell"),
-            ("baseline", "l2-l1", "swapped"),
-            ("baseline", "*-l2", "its hypotheses"),
-            ("baseline", "*-*", "grid"),
-            (only, "l1-l2", f"own cell, above {only}"),
-            (only, "*-*", f"grid, above {only}"),
-        ):
-            if "other" in what and (row not in ("*-l2", "*-*") or condition != "baseline"):
-                continue  # the other rows have the cell that was learnt, or its swap
-            rows = rows_of(table, condition=condition, row=row)
-            told = [
-                f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)} ({x.told})"
-                for x in rows.itertuples()
-            ]
-            if told:
-                said.append(f"- **{what}, {name}:** {'; '.join(told)}.")
-    return "\n".join([*said, _verdict(tables)])
-
-
-def _verdict(tables: Mapping[str, pd.DataFrame]) -> str:
-    """Which gains speak against "it does not help the model to generalize to other languages"."""
-    found = []
-    for what, table in tables.items():
-        own = rows_of(table, condition="baseline", told="above")
-        own = own[own["row"].isin(["l2-l1", "*-*", *(["*-l2"] if "other" in what else [])])]
-        found += [f"{x.pair}, {x.row} ({what})" for x in own.itertuples()]
-    return (
-        f"- **Against the paper's reading** speak gains in: {'; '.join(found)}. "
-        "So what was learnt does reach beyond its cell."
-        if found
-        else "- **Against the paper's reading** speaks no gain that is clear."
-    )
