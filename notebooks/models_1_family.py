@@ -327,63 +327,6 @@ def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
     return f"{row['value']:{form}} ({low:{form}} to {high:{form}})"
 
 
-def _named(rows: pd.DataFrame, text: str = "`{model}` {span}", between: str = ", ") -> str:
-    said = [text.format(span=with_span(row), **row) for row in rows.to_dict("records")]
-    return between.join(said) or "none"
-
-
-def _of_members(at: pd.DataFrame, apart: pd.DataFrame, task: str) -> tuple[pd.DataFrame, ...]:
-    """Members above their bags; and contrasts at the best layer: beyond text and runs, the rest."""
-    above = at[(at["what"] == "above its bag") & at["is"].str.startswith("higher")]
-    best = apart[(apart["layers"] == BEST) & (apart["task"] == task)]
-    clear = best["is"].isin(["higher", "lower"])
-    return above, best[clear], best[~clear]
-
-
-def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> str:
-    """The answer: `standings` of members and public models, and `contrasts` of members."""
-    known = at["model"].isin(list(map(identity.title, public)))
-    above, clear, rest = _of_members(at[~known], apart, MATCHED)
-    n = at.loc[~known, "model"].nunique()
-    scale = at[known & (at["what"] == MATCHED)].to_dict("records")
-    told = ", ".join(f"`{row['model']}` {row['value']:.2f}" for row in scale)
-    text = [
-        f"**In short.** In MD among sentences of like length, {len(above)} of {n} models beat the "
-        f"bag of their own subwords at their best layer: {_named(above)}.",
-        f"Of {len(clear) + len(rest)} differences from a reference, {len(clear)} "
-        f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open. These: "
-        + _named(clear, "`{model}` minus `{reference}` {span}")
-        + ".",
-        *([f"Public models have, for scale: {told}."] if scale else []),
-    ]
-    return " ".join(text)
-
-
-def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
-    """What `standings` and `contrasts` say, one finding per line."""
-    _, clear, rest = _of_members(at, apart, MATCHED)
-    of_ld = _of_members(at, apart, "LD")[1]
-    learnt = at[at["what"] == "above untrained"]
-    known = rest[rest["most"].notna()]
-    alone, new = rest.loc[rest["most"].isna(), "model"], "\n  - "
-    lines = [
-        "Above their own untrained state at the best layer:"
-        + new
-        + _named(learnt[learnt["is"].str.startswith("higher")], between=new)
-        + ".",
-        "Below it:" + new + _named(learnt[learnt["is"].str.startswith("lower")], between=new) + ".",
-        "Beyond text and runs in MD among sentences of like length: "
-        + _named(clear, "`{model}` minus `{reference}` {span}")
-        + ".",
-        "And in LD: " + _named(of_ld, "`{model}` minus `{reference}` {span}") + ".",
-        "Not distinguishable from their reference:" + new + _named(known, between=new) + ".",
-        f"Of {len(alone)} more the spread over runs is unknown, since neither recipe was run twice"
-        + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "")
-        + ".",
-    ]
-    return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)
-
-
 # --- figures --------------------------------------------------------------------------------------
 
 
