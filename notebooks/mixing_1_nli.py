@@ -13,11 +13,10 @@ from shared import claims, mixing_tables, regressions
 from shared.controls import subword_sets
 from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
-from shared.shown import as_points, in_points
+from shared.shown import as_points
 from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import igap, mixing
-from xlx.plots.panels import rows_of
 from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
@@ -84,19 +83,6 @@ def beside_alone(
         adds["what"] = [f"premise adds {x}" for x in PLACES]
         tables.append(pd.concat([level, adds]).assign(model=model, seeds=len(less)))
     return pd.concat(tables, ignore_index=True)
-
-
-def told_alone(table: pd.DataFrame, every: Sequence[str], name: str) -> str:
-    """To which models of `beside_alone` but ``name`` the premise adds; which of ``every`` lack."""
-    others = table[table["model"] != name].dropna(subset="told")
-    said = ["**Other models and languages of learning.**"]
-    for what, own in others.groupby("what", sort=False):
-        said.append(
-            f"The {what} {100 * own['score'].min():.1f} to {100 * own['score'].max():.1f} "
-            f"(above zero in {(own['told'] == 'above').sum()} of {len(own)})."
-        )
-    lacking = [f"`{x}`" for x in every if x not in {*table["model"]}]
-    return " ".join([*said, f"Hypotheses alone are not run of: {', '.join(lacking) or 'none'}."])
 
 
 def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
@@ -260,7 +246,7 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- what is shown --------------------------------------------------------------------------------
 
 
 def drops_by(
@@ -299,78 +285,6 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     ]
     shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
     return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
-
-
-def reading(tables: Sequence[pd.DataFrame], model: str, source: str) -> str:
-    """The findings of the notebook, a sentence each, from its tables.
-
-    ``tables``: of what the premise adds, of scores, of those of fewer seeds, by label, of accuracy
-    with a threshold by cell, of `mixing_tables.knowledge`, at equal overlap, of pairs of languages,
-    and of `drops_by`.
-    """
-    rows, summaries, few, by_label, fitted, known, equal, fits, drops = tables
-    stays = drops.set_index("what")["told"]
-
-    def points(table: pd.DataFrame, **keys: str) -> str:
-        (row,) = rows_of(table, **keys)[ENDS].to_numpy()
-        return in_points(*row)
-
-    adds_all = rows_of(rows, what="premise adds")
-    adds = adds_all[adds_all["language"] != source]
-    of = adds[adds["language"] != "mean of targets"]
-    unclear = of.loc[of["told"] != "above", "language"]
-    mean = summaries[summaries["language"] == mixing.OVERALL]
-    labels = by_label[(by_label["language"] == mixing.OVERALL) & (by_label["setting"] == "drop")]
-    drop = {name: points(labels, label=name) for name in MERGED}
-    added = known[known["what"] == "premise adds"]
-    clear = rows_of(added, measure="AUC", told="above")["cells"]
-    called = added[(added["low"] > 0) | (added["high"] < 0)]
-    across = points(known, what="premise adds", measure="AUC", cells="across")
-    within = points(known, what="premise adds", measure="AUC", cells="within the others")
-    floors = [name for name in dict.fromkeys(mean["model"]) if name != model]
-    floors = [name for name in floors if "alone" not in name and "learnt" not in name]
-    low = ", ".join(
-        f"`{name}` {points(summaries, model=name, setting='within', language=source)}"
-        for name in floors
-    )
-    said = [
-        f"**Is there something to lose?** Within {source} the premise adds "
-        f"{points(rows, what='premise adds', language=source)} points on all pairs "
-        f"({rows_of(adds_all, language=source)['told'].item()}). On those of the grid it adds "
-        f"{points(known, what='premise adds', measure='accuracy', cells=f'within {source}')}.",
-        f"**Within.** The premise adds {points(rows, what='premise adds', language=source)} points "
-        f"in {source} and {points(rows, what='premise adds', language='mean of targets')} in the "
-        f"mean of the others. Languages where that is not above zero: "
-        f"{', '.join(unclear) or 'none'}.",
-        f"**Floors**, within {source}: {low or 'none'}.",
-        f"**Across.** The drop is {points(mean, model=model, setting='drop')} points "
-        f"({stays['all pairs']}); with fewer seeds "
-        f"{points(few, language=mixing.OVERALL, setting='drop')}. Hypotheses alone "
-        "have no drop in the mean, so what the premise adds drops by as much.",
-        f"**By label.** Entailment loses {drop['entailment']} points ({stays['entailment']}), the "
-        f"rest {drop['not-entailment']} ({stays['not-entailment']}). With a threshold for each "
-        f"cell the drop of accuracy is {points(fitted, language=mixing.OVERALL, setting='drop')}: "
-        "what it falls short of the drop is preference.",
-        f"**AUC of two models.** That of the model is above that of hypotheses alone by {within} "
-        f"points within the other languages and {across} across; clearly so in: "
-        f"{', '.join(clear) or 'no group'}.",
-        f"**Seeds.** Of {len(called)} intervals of what the premise adds that leave out zero, "
-        f"{(called['told'] == 'cannot be told').sum()} change their sign without one of the "
-        "fine-tunings.",
-        "**Overlap.** With bins weighed as across, the drop is "
-        f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points "
-        f"({stays['as across']}). Across, pairs that share no subword have "
-        f"{points(equal, what='accuracy', setting='across', overlap='none')} %, those that share "
-        f"most {points(equal, what='accuracy', setting='across', overlap='more')}.",
-    ]
-    if len(fits):
-        best, column = fits.iloc[:, -1].idxmax(), fits.columns[-1]
-        said.append(
-            f"**Pairs of languages.** On a language held out, {best} predicts best (R² "
-            f"{fits.loc[best, column]:.2f}); overlap alone has "
-            f"{fits[column].get('overlap', np.nan):.2f}."
-        )
-    return "\n".join(f"- {sentence}" for sentence in said)
 
 
 # --- beyond the second text -----------------------------------------------------------------------

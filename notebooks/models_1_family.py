@@ -315,7 +315,7 @@ def standings(
     return with_sides(pd.DataFrame(rows))
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- what is shown --------------------------------------------------------------------------------
 
 
 def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
