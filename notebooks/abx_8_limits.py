@@ -195,8 +195,8 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
     )
 
 
-#: Near half for any vectors: A and B can change places, or two means are equal.
-NEAR_HALF = ("LD, names of languages shuffled", "MD, translations shuffled", "LD, centred")
+#: Near half for any vectors: A and B can change places.
+NEAR_HALF = ("LD, names of languages shuffled", "MD, translations shuffled")
 
 
 def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
@@ -450,63 +450,6 @@ def surface_scores(
     return pd.concat(tables, ignore_index=True)
 
 
-# --- what is said ---------------------------------------------------------------------------------
-
-
-def _told(row: pd.Series) -> str:
-    return f"{row['score']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-
-
-def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) -> str:
-    """The answer, of the first model at its last layer, and its untrained twin if that is read."""
-    model = table["model"].iloc[0]
-    last = at_last(table, "layer")
-    near = rows_of(last, measure="neighbours, centred").set_index("model")["score"]
-    last = rows_of(last, model=model).set_index("measure")
-    twin = f"{model}, untrained"
-    twin = f", its untrained twin {near[twin]:.2f}" if twin in near else ""
-    texts = surface[(surface["model"] == model) & (surface["task"] == "LD")].set_index("text")
-    blind, apart = spots.loc[("LD", "raw"), "subspace"], last.loc["LD, centred"]
-    return (
-        "**In short.** LD sees the mean vectors of languages and little else: where each language "
-        f"has dimensions of its own, and mean zero, it is {blind:.2f}. In the last layer of "
-        f"`{model}`, without the means, LD is {_told(apart)}. Yet the nearest sentence is of the "
-        f"own language in {_told(last.loc['neighbours, centred'])} (chance 0.5{twin}). Written in "
-        f"one alphabet, LD goes from {texts.loc['as it is', 'score']:.2f} to "
-        f"{texts.loc['one alphabet', 'score']:.2f}."
-    )
-
-
-def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str:
-    """What the tables of models say: one finding per sentence, in Markdown."""
-    said = [
-        "**Reading.** The nearest reader names the language of a sentence of a document that it "
-        f"does not know (chance {1 / n_languages:.2f}):\n"
-    ]
-    for model, rows in table.groupby("model", sort=False):
-        rows = rows.set_index(["measure", "layer"])
-        bare = rows.loc["nearest reader, centred"]
-        last = bare.index.max()
-        said.append(
-            f"- `{model}`, last layer: {_told(rows.loc[('nearest reader', last)])}; centred "
-            f"{_told(bare.loc[last])}, at the embeddings {_told(bare.loc[0])}."
-        )
-    told = surface.set_index(["model", "task", "text"])["score"].map("{:.2f}".format)
-    for model in surface["model"].unique()[[0, -1]]:  # the others are in the table
-        of = [
-            f"{task} {told[model, task, 'as it is']}, "
-            + ", ".join(f"{name} {told[model, task, name]}" for name in CHANGES)
-            for task in ("LD", "MD")
-        ]
-        alone = told[model, MATCHED, "both"]
-        said.append(f"- {model}: {'; '.join(of)}, and among sentences of like length {alone}.")
-    said.append(
-        "\nOne caveat: models have not read text in one alphabet. What falls there is not the "
-        "share of surface alone."
-    )
-    return "\n".join(said)
-
-
 # --- minimal pairs --------------------------------------------------------------------------------
 
 
@@ -728,52 +671,3 @@ def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     return on.done(
         "depth: 0 is the embeddings, 1 the last layer", "share with A nearer to X than B"
     )
-
-
-def pairs_told(own: pd.DataFrame, other: pd.DataFrame, above: pd.DataFrame, model: str) -> str:
-    """What the tables say of one model beside its controls, as sentences; of others less.
-
-    ``above``: of `above_twins`.
-    """
-    at_ends = at_last(own, "layer")
-    last = rows_of(at_ends, kind=COMPOSED)
-    means = rows_of(last, language=MEAN).set_index("model")
-    surface = last[last["model"].isin([LENGTH_ALONE, f"bag, {model}"]) & (last["language"] != MEAN)]
-    most = surface.groupby("language")["share"].max()
-    row, odd = (
-        means.loc[[model]],
-        rows_of(at_last(other, "layer"), kind=COMPOSED, language=MEAN, model=model),
-    )
-    of_kind = rows_of(at_ends, language=MEAN, model=model).set_index("kind")["share"]
-    kinds, word = of_kind[[*EXCHANGES]], of_kind["number words"]
-    bag = rows_of(at_ends, language=MEAN, model=f"bag, {model}").set_index("kind")["share"]
-    fair = kinds[bag[kinds.index] <= 0.55]
-    bags = last[last["model"].str.startswith("bag, ") & (last["language"] != MEAN)]
-    parts = [
-        f"Length alone and a bag of its subwords have at most {most.max():.2f} in any language: "
-        f"{(most <= 0.55).sum()} of {len(most)} languages are at .55 or below. The bags of all "
-        f"models have at most {bags['share'].max():.2f}.",
-        f"`{model}` puts A nearer than B in {with_interval(row, 'share')[0]} of the comparisons "
-        "over languages and exchanges; chance is one half.",
-        f"It has most for {kinds.idxmax()} ({kinds.max():.2f}) and least for {kinds.idxmin()} "
-        f"({kinds.min():.2f}); where one number word became another it has {word:.2f}.",
-        f"Where its own bag is at .55 or below ({', '.join(fair.index)}), it has at least "
-        f"{fair.min():.2f}.",
-        f"With another sentence as X the share is {with_interval(odd, 'share')[0]}. "
-        "One half would mean that an edit alone makes no sentence nearer or farther.",
-    ]
-    rows = rows_of(own, kind=COMPOSED, language=MEAN)
-    highest = rows.loc[rows.groupby("model", sort=False)["share"].idxmax()].set_index("model")
-    plain = [x for x in highest.index if x not in (LENGTH_ALONE, model) and ", " not in x]
-    if plain:
-        parts.append("The others at the last layer, and at the one where they have most:")
-    parts += [
-        f"`{x}`: {means.loc[x, 'share']:.2f}, and {highest.loc[x, 'share']:.2f} at layer "
-        f"{highest.loc[x, 'layer']}."
-        for x in plain
-    ]
-    for name, rows in above.groupby("model", sort=False):
-        last, most, rows = rows["layer"].max(), highest.loc[name, "layer"], rows.set_index("layer")
-        at = f" At layer {most} it is {_told(rows.loc[most])}." if most != last else ""
-        parts.append(f"`{name}` less its untrained twin: {_told(rows.loc[last])}.{at}")
-    return "\n".join(f"- {part}" for part in parts)
