@@ -10,13 +10,12 @@ from shared import controls, mixing_tables
 from shared.mixing_tables import Origin, TaskData, baseline_grid
 from shared.pair_regressions import ENDS, held_out, with_language
 from shared.regressions import regression
-from shared.shown import as_points, in_points
+from shared.shown import as_points
 from xlx.experiment.abx_scores import CheckpointScores, history
 from xlx.experiment.grids import Grid, grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
 from xlx.measures.statistics import LEVEL
-from xlx.plots.panels import rows_of
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import Recipe
@@ -92,39 +91,6 @@ def in_training(train: Examples, gold: Examples) -> tuple[float, float]:
     return inside.all(axis=0).mean(), inside.mean()
 
 
-def told_beside_bag(table: pd.DataFrame) -> str:
-    """Whether the model keeps apart across what the bag cannot, from `mixing_tables.knowledge`."""
-    over = rows_of(table, what="premise adds", cells="across")
-    own = over[over["measure"].str.startswith("AUC")]
-    said = " ".join(
-        f"{x.measure[5:].capitalize()}: {in_points(x.score, x.low, x.high)} ({x.told})."
-        for x in own.itertuples()
-    )
-    moved = rows_of(over, measure=THRESHOLD).iloc[0]
-    clear = (own["told"] == "above").sum()
-    verdict = "is not" if clear == len(own) else "in some labels is not" if clear else "may be"
-    return (
-        f"**Is it what a bag cannot?** Across, the model is above the bag by AUC in {clear} of "
-        f"{len(own)} labels. {said} With a threshold by cell its accuracy is above by "
-        f"{in_points(*moved[['score', 'low', 'high']])} ({moved['told']}). So the drop {verdict} "
-        "overlap alone."
-    )
-
-
-def told_overlap(equal: pd.DataFrame, model: str) -> str:
-    """What `mixing_1_nli.at_equal_overlap` of a model, of the bag and of AUC says."""
-    points = as_points(equal).set_axis(
-        pd.MultiIndex.from_frame(equal[["what", "setting", "overlap"]])
-    )
-    drops = [points[x, "drop", "as across"] for x in (model, "bag of subwords", "AUC")]
-    none = [points[x, "across", "none"] for x in ("AUC", "AUC, bag")]
-    return (
-        f"**At equal overlap** the drop is {drops[0]} points, and that of the bag {drops[1]}. The "
-        f"AUC drops by {drops[2]}. Across, pairs that share no subword have an AUC of {none[0]}, "
-        f"and of {none[1]} by the bag."
-    )
-
-
 # --- when nothing is learnt -----------------------------------------------------------------------
 
 
@@ -156,17 +122,6 @@ def when_nothing_is_learnt(
     best, told = over.drop_duplicates(keys), {"task": mixing_tables.TASK_NAMES[task]}
     found = summary.merge(best, on=keys, how="left", suffixes=("", " less")).assign(**told)
     return found[found["language"] == mixing.OVERALL]
-
-
-def told_nothing(table: pd.DataFrame) -> str:
-    """Which of `when_nothing_is_learnt` is above its best baseline, by its interval."""
-    own = table[table["score less"].notna() & (table["setting"] != "drop")]
-    clear = own[own["low less"] > 0]
-    which = ", ".join(f"{x.model} in {x.task} {x.setting}" for x in clear.itertuples()) or "none"
-    return (
-        f"Of {len(own)} scores of trained models, these are above their best baseline with an "
-        f"interval above zero: {which}."
-    )
 
 
 # --- same or other --------------------------------------------------------------------------------
@@ -255,17 +210,6 @@ def romanised_choices(choices: Mapping[str, pd.DataFrame], model: str, bag: str)
     return pd.DataFrame(rows, index=["score", "low", "high"]).T
 
 
-def told_romanised(table: pd.DataFrame, model: str, bag: str) -> str:
-    """Whether more overlap by a common script helps, from `romanised_choices`."""
-    overlap, own, equal = (table.loc[f"{x}, difference"] for x in (bag, model, "at equal overlap"))
-    side = "rises" if own["low"] > 0 else "falls" if own["high"] < 0 else "need not change"
-    return (
-        f"Romanised, the bag changes by {in_points(*overlap)} points. The encoder {side}: "
-        f"{in_points(*own)}; at equal overlap {in_points(*equal)}. Such text is rare where it "
-        "learnt, which may hide what overlap adds."
-    )
-
-
 # --- which pairs of languages ---------------------------------------------------------------------
 
 #: What a pair's score is regressed on beside the measures: the score of the bag of subwords.
@@ -330,17 +274,3 @@ def shown_slopes(table: pd.DataFrame) -> pd.DataFrame:
     wide = wide[list(dict.fromkeys(table["term"]))]
     right = (100 * table.groupby(["model", "step"])["right"].first()).round(1)
     return wide.assign(**{"right choices (%)": right})
-
-
-def told_slopes(table: pd.DataFrame) -> str:
-    """In how many trained states a slope is above zero or below, and R², by term."""
-    said = []
-    for term, own in table.groupby("term", sort=False):
-        rows, untrained = own[own["step"] > 0], own[own["step"] == 0]
-        said.append(
-            f"- **{term}**: above zero in {(rows['low'] > 0).sum()} of {len(rows)} trained states, "
-            f"below in {(rows['high'] < 0).sum()}; R² on a language held out "
-            f"{rows['R²'].min():.2f} to {rows['R²'].max():.2f}, before training "
-            f"{untrained['R²'].mean():.2f}."
-        )
-    return "\n".join(said)

@@ -62,4 +62,3 @@ def test_overlap_and_held_out_languages_of_planted_scores() -> None:
     pairs = {("m", 0): rows, ("m", 1): rows, ("n", 1): rows.assign(score=-rows["score"])}
     table = mixing_2_paraphrase.slopes(pairs, ["a", "b"])
     assert (table["score"] / rows["a"].std()).iloc[::2].round(2).tolist() == [2, 2, -2]
-    assert "in 1 of 2 trained states, below in 1;" in mixing_2_paraphrase.told_slopes(table)

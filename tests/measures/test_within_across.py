@@ -470,7 +470,6 @@ def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -
     choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
     table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag")
     assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
-    assert "The encoder rises" in mixing_2_paraphrase.told_romanised(table, "model", "bag")
 
 
 def test_auc_of_settings_is_that_of_a_loop() -> None:
