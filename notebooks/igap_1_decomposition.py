@@ -36,7 +36,7 @@ NOTHING = {"chance": "guessing in the target", "one_label": "the commonest label
 NO_MODEL = {"linestyle": "none", "marker": "x", "markersize": 3.5}
 
 
-# --- tables and sentences -------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def directed(table: pd.DataFrame, here: Mapping[str, str], targets: Sequence[str]) -> pd.DataFrame:
@@ -75,73 +75,6 @@ def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFram
         rows |= {(source, x): crossed_interval(mean * w, groups) for x, w in weights.items()}
     table = pd.DataFrame(rows, ["value", "low", "high"]).T
     return table.rename_axis(["source", "class"])
-
-
-def in_short(
-    means: pd.DataFrame, strings: float, lowest: Mapping[str, float], source: str, level: float
-) -> str:
-    """What the table of IGAP says; ``means`` has one row per model, of the mean over targets.
-
-    Of a model that has no row its lowest training error is told.
-    """
-    name, *others = lowest
-    mean = means.loc[name]
-    kept = in_points(*mean[["kept", "kept_low", "kept_high"]])
-    told = [
-        f"**In short.** `{name}`, fine-tuned from {source}, loses {_told(mean)} points on "
-        f"translations at training error {level:g}. That keeps {kept} % of what a guess loses "
-        f"({in_points(mean['guess'])}); shared subwords lose {in_points(strings)}."
-    ]
-    for x in others:
-        told.append(
-            f"`{x}` loses {_told(means.loc[x])}."
-            if x in means.index
-            else f"The training error of `{x}` never falls below {in_points(lowest[x])}."
-        )
-    return " ".join(told)
-
-
-def reading(
-    ends: pd.DataFrame, gaps: pd.DataFrame, classes: pd.DataFrame, source: str, level: float
-) -> list[str]:
-    """One finding per sentence, of one model: last checkpoints, `level_table`, `by_class`."""
-    rows = gaps.loc[level].loc[source]
-    targets = rows.drop(MEAN_TARGET).sort_values("value")
-    part = ends.loc[ends["source"] == source, [*PARTS, "error"]].mean()
-    said = [
-        f"**Parts.** Of {in_points(part['error'])} points of error from {source}, "
-        f"{in_points(part['interlingual'])} are lost between the languages, "
-        f"{in_points(part['training'])} were not learnt, and new pairs add "
-        f"{in_points(part['intralingual'])}.",
-        f"**Targets.** The gap is smallest to {targets.index[0]} "
-        f"({_told(targets.iloc[0])}) and largest to {targets.index[-1]} "
-        f"({_told(targets.iloc[-1])}).",
-    ]
-    means = gaps.xs(MEAN_TARGET, level="target")
-    known = means.xs(source, level="source")
-    high = known.index.max()
-    gap, kept = known.loc[[high, level], ["value", "kept"]].map(in_points).to_numpy().T
-    said.append(
-        f"**Training error.** From E′ = {high:g} to {level:g} the gap goes from "
-        f"{' to '.join(gap)}, the share kept from {' to '.join(kept)} %."
-    )
-    apart = classes[classes.index.get_level_values("class").str.contains(" less ")]
-    clear = ((apart["low"] > 0) | (apart["high"] < 0)).sum()
-    pair, first = next(apart.loc[source].iterrows())
-    unsure = "" if clear else ", so which label loses most cannot be told"
-    below = {x: int((ends[x] < 0).sum()) for x in ("interlingual", "transfer_gap")}
-    return [
-        *said,
-        f"**Classes.** From {source}, {pair} is {_told(first)} points. Of {len(apart)} differences "
-        f"of two labels, {clear} leave out zero{unsure}.",
-        f"**Sign.** At the last checkpoints the transfer gap is negative in "
-        f"{below['transfer_gap']} of {len(ends)} runs and targets, the interlingual gap in "
-        f"{below['interlingual']}.",
-    ]
-
-
-def _told(row: pd.Series) -> str:
-    return in_points(*row[["value", "low", "high"]])
 
 
 # --- figures --------------------------------------------------------------------------------------
