@@ -9,8 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared import ranking
-from shared.claims import UNTOLD
-from shared.shown import in_points
 from xlx.experiment.transfers import Transfers
 from xlx.measures import igap, statistics
 from xlx.plots.panels import order
@@ -143,52 +141,6 @@ def permuted_languages(
         rows.append((metric, accuracies[0], low, high, p_value, len(orders)))
     columns = ["metric", "accuracy", "random_low", "random_high", "p_value", "n_permutations"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def in_short(gaps: pd.DataFrame, means: pd.DataFrame) -> str:
-    """The interval of an IGAP, and the best metric beside IGAP and the other sources."""
-    source, row = gaps.index[0], gaps.iloc[0]
-    ranked = means.set_index("metric")["accuracy"].mul(100).round()
-    best = ranked.drop(["IGAP", ranking.OTHER_SOURCES]).idxmax()
-    task = means.set_index("metric").loc["IGAP", ["corrected", "low", "high"]]
-    return (
-        f"**In short.** From {source} IGAP is {in_points(*row[['value', 'low', 'high']])} points, "
-        f"mean over targets. IGAP of the task puts {ranked['IGAP']:.0f} % of the pairs of targets "
-        f"in order, {best} {ranked[best]:.0f}, the order from the other sources "
-        f"{ranked[ranking.OTHER_SOURCES]:.0f}. Of the order without noise it would be "
-        f"{in_points(*task)} % for IGAP."
-    )
-
-
-def reading(
-    luck: pd.DataFrame,
-    means: pd.DataFrame,
-    frozen: Mapping[tuple[str, str, int], pd.DataFrame],
-) -> list[str]:
-    """One finding per sentence, from the tables of the notebook."""
-    fewest = luck.groupby(["source", "seed"])["k"].max().min()
-    least = luck[luck["k"].isin([1, fewest])].groupby("k")["value"].mean()
-    drop = in_points(least.loc[1] - least.loc[fewest])
-    seeds = luck[luck["k"] == fewest].groupby("source")["value"].agg(np.ptp).max()
-    said = [
-        f"**Luck.** The least gap of {fewest} checkpoints is {drop} points below that of one; "
-        f"seeds of a source are up to {in_points(seeds)} apart.",
-    ]
-    apart = means.set_index("metric").loc["IGAP", ["apart", "apart_low", "apart_high"]]
-    doubt = f": whether one order is enough {UNTOLD}" if apart.iloc[1] <= 0 <= apart.iloc[2] else ""
-    said.append(
-        "**One order for all sources?** Without the noise of test pairs and seeds, IGAP orders "
-        f"{in_points(*apart)} points more than the other sources do{doubt}."
-    )
-    for (model, name, layer), table in frozen.items():
-        row, most = table.loc[layer], table.loc[table["r"].idxmax()]
-        doubt = f" ({UNTOLD})" if row["low"] <= 0 <= row["high"] else ""
-        said.append(
-            f"**Without fine-tuning**, {model}: frozen gaps and {name} have r = "
-            f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}) at layer {layer}{doubt}; the "
-            f"highest is {most['r']:.2f}, at layer {most.name}."
-        )
-    return said
 
 
 @styled
