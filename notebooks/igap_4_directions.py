@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from shared.claims import ENDS, UNTOLD, crossed
-from shared.shown import as_points, in_points, joint_order, listed, scale_about
+from shared.shown import as_points, in_points, joint_order, scale_about
 from xlx.experiment.transfers import (
     DIRECTION,
     Transfers,
@@ -299,65 +299,6 @@ def poisoned(of: Transfers, poison: str, share: float, seed: int) -> Transfers:
             said[name] = np.where(np.isin(rows, chosen) & (answers >= 0), wrong, answers)
         runs.append(replace(run, predictions=said))
     return replace(of, runs=tuple(runs))
-
-
-def in_short(means: pd.DataFrame, across: pd.DataFrame, model: str) -> str:
-    """Which sources are told apart on average, by IGAP and by error, and where gaps are negative.
-
-    ``means``: rows of `source_contrasts` of the mean target, with ``measure``.
-    """
-    said = []
-    for measure, rows in means.groupby("measure", sort=False):
-        apart = rows[rows["told"] != UNTOLD]
-        pairs = [
-            f"{first} loses less than {second} by {in_points(*ends)}"
-            for first, second, *ends in map(_lower_first, apart.itertuples())
-        ]
-        said.append(f"By {measure}, {'; '.join(pairs) or 'no two sources are told apart'}.")
-    below = (across[["igap", "transfer_gap"]] < 0).sum()
-    return (
-        f"**In short.** `{model}`, mean over common targets, in points. {' '.join(said)} Of "
-        f"{len(across)} directions the transfer gap is negative in {below['transfer_gap']}, IGAP "
-        f"in {below['igap']}."
-    )
-
-
-def _lower_first(row: object) -> tuple[str, str, float, float, float]:
-    """The source that loses less, the other, and by how much."""
-    if row.value < 0:
-        return row.first, row.second, -row.value, -row.high, -row.low
-    return row.second, row.first, row.value, row.low, row.high
-
-
-def reading(
-    means: pd.DataFrame,
-    turned: pd.DataFrame,
-    across: pd.DataFrame,
-    memorised: pd.DataFrame,
-    shares: pd.DataFrame,
-) -> list[str]:
-    """One finding per sentence, from the tables of the notebook (`memory_table`, `by_ratio`)."""
-    said = [
-        f"**{row.measure}**, {row.first} less {row.second}: "
-        f"{in_points(row.value, row.low, row.high)} points ({row.told})."
-        for row in means.itertuples()
-    ]
-    clear = (turned["told"] != UNTOLD).sum()
-    said.append(f"**Reverse.** {clear} of {len(turned)} directions differ from their reverse.")
-    wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
-    pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]
-    said.append(f"**Targets.** Over targets, r of IGAP from two sources: {', '.join(pairs)}.")
-    mean = memorised.loc[MEAN_TARGET]
-    for model in memorised.columns[:-2]:
-        said.append(
-            f"**Random labels**, `{model}`: IGAP {mean[model]}; strings {mean['strings']}, "
-            "guessing 50."
-        )
-    most = shares[(shares["ratio"] == shares["ratio"].max()) & (shares["measure"] == "IGAP")]
-    lost = [f"{in_points(*x[ENDS])} for `{x['model']}`" for _, x in most.iterrows()]
-    if lost:
-        said.append(f"**Labels of negation**, at the largest random share: IGAP is {listed(lost)}.")
-    return said
 
 
 # --- figures --------------------------------------------------------------------------------------
