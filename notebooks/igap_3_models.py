@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from shared.claims import UNTOLD, crossed
 from shared.controls import subword_sets
-from shared.courses import COURSES, SCHEDULE, course_correlations, course_ranks
-from shared.shown import in_points, listed
+from shared.courses import course_correlations, course_ranks
+from shared.shown import in_points
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
@@ -271,56 +271,6 @@ def best_of(accuracy: pd.DataFrame, source: str) -> str:
     return unread(accuracy, source).drop(index=list(STRINGS), errors="ignore").mean(axis=1).idxmax()
 
 
-def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
-    """The answer in three sentences, from `accuracies` and `gaps`."""
-    first, best, means = table.index[0], best_of(accuracy, source), unread(accuracy, source).mean(1)
-    others = means.drop(index=[first, best, *STRINGS], errors="ignore")
-    row = table.loc[best]
-    more = f", other members {in_points(others.min())} to {in_points(others.max())}"
-    more = more if len(others) else ""
-    return (
-        f"**In short.** Fine-tuned in {source} alone, `{best}` answers {told(accuracy, best)} % of "
-        f"unread sentences in other languages right. The untrained network has "
-        f"{told(accuracy, first)}. A bag of subwords has {told(accuracy, BAG)}{more}. At "
-        f"training error 0 `{best}` loses {in_points(*row[FEWER])} points fewer on translations "
-        f"than the untrained network{unsure(row)}."
-    )
-
-
-def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: float) -> list[str]:
-    """One finding per sentence, from `accuracies` and `gaps`."""
-    first, best, wide = table.index[0], best_of(accuracy, source), unread(accuracy, source)
-    own = wide.loc[best]
-    said = [
-        f"**The best member.** `{best}` has {told(accuracy, best, language=source)} in {source}, "
-        f"and from {in_points(own.min())} ({own.idxmin()}) to {in_points(own.max())} "
-        f"({own.idxmax()}) in {len(own)} other languages.",
-    ]
-    for subject in (first, BAG):
-        over = [f"{x} {in_points(y)}" for x, y in wide.loc[subject].items() if y > least]
-        where = f"; above {100 * least:.0f}: {', '.join(over) or 'none'}"
-        said.append(f"**{subject}** has {told(accuracy, subject)} in the mean{where}.")
-    if NEGATOR in wide.index:
-        said.append(
-            f"**The sign** of each language has {told(accuracy, NEGATOR)}, with labels there; it "
-            f"is ahead of `{best}` in {(wide.loc[NEGATOR] > own).sum()} languages."
-        )
-    rows = table.dropna(subset=FEWER)
-    alike = rows[rows["told"] == UNTOLD]
-    less = -rows.drop(index=alike.index)[["fewer", "fewer_high", "fewer_low"]].astype(float)
-    parts = [f"`{name}` {in_points(*x)}" for name, x in less.iterrows()]
-    rest = f"**IGAP** less that of `{first}`: {listed(parts) or 'none is told apart'}."
-    if len(alike):
-        names = [f"`{x}`" for x in alike.index]
-        rest += f" The others cannot be told from it: {listed(names)}."
-    return [*said, rest]
-
-
-def unsure(row: pd.Series) -> str:
-    """What is added to a difference that may be none, or turns without one seed."""
-    return f" ({UNTOLD})" if row["told"] == UNTOLD else ""
-
-
 # --- more to learn --------------------------------------------------------------------------------
 
 
@@ -370,21 +320,6 @@ def correlations_without_one_run(
     return table.assign(told=np.select([sides == 1, sides == -1], ["above", "below"], UNTOLD))
 
 
-def told_course(table: pd.DataFrame, alone: pd.DataFrame) -> str:
-    """What `course_correlations` says of the plan; ``alone``: its r by recipe."""
-    best = table.drop(index=SCHEDULE)["r"].abs().idxmax()
-    row, step, form = table.loc[best], table.loc[SCHEDULE], table.loc["LD"]
-    luck = f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < 0.001"
-    each = listed([f"{r:.2f} in `{name}`" for name, r in alone.loc[best].items()])
-    return (
-        f"**Along pretraining.** Of {', '.join(COURSES)}, {best} goes best with IGAP: r = "
-        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), {luck}{unsure(row)}. Recipe by "
-        f"recipe it is {each}. The training step has {step['r']:.2f}; with it held {best} has "
-        f"{row['step held']:.2f}. The plan expected nothing of LD; it has {form['r']:.2f} "
-        f"({form['low']:.2f} to {form['high']:.2f}){unsure(form)}."
-    )
-
-
 # --- over pretraining runs ------------------------------------------------------------------------
 
 
@@ -427,16 +362,6 @@ def over_runs(
 def shown_runs(table: pd.DataFrame) -> pd.DataFrame:
     """`over_runs` in points, as text."""
     return table.drop(columns=[*FEWER, "told"]).map(in_points).replace("no model", "")
-
-
-def told_runs(table: pd.DataFrame) -> str:
-    """What `over_runs` says of the last step, recipe by recipe."""
-    step, said = table.index.get_level_values("step").max(), ""
-    right, gaps = (table.xs((x, step), level=["what", "step"]) for x in (ACCURACY, GAP))
-    for recipe, row in gaps.dropna(subset=FEWER).iterrows():
-        each = listed([in_points(x) for x in right.loc[recipe].filter(like="run ").dropna()])
-        said += f" `{recipe}`: {each} % right, IGAP {in_points(*row[FEWER])} lower{unsure(row)}."
-    return f"**Over runs**, after {step:,} steps, against the untrained network.{said}"
 
 
 # --- tense ----------------------------------------------------------------------------------------
@@ -484,32 +409,6 @@ def shown_beside(table: pd.DataFrame) -> pd.DataFrame:
     shown = table.assign(points=[in_points(*x) for x in table[["value", "low", "high"]].to_numpy()])
     wide = shown.pivot_table("points", ["task", "subject"], ["what", "text"], "first", sort=False)
     return wide.sort_index(axis=1, level=0, sort_remaining=False, kind="stable").fillna("")
-
-
-def told_tense(
-    table: pd.DataFrame, accuracy: pd.DataFrame, own: pd.DataFrame, source: str
-) -> list[str]:
-    """What tense shows beside another task, of `beside_bag`, `accuracies` and `tense.agreement`."""
-    at = table.set_index(["task", "subject", "text", "what"])
-    name, other = dict.fromkeys(table["task"])
-    two, agree = at.loc[other].index[0][0], own["agree"].drop(source).dropna()
-    best, home = best_of(accuracy, source), at.loc[name].xs((source, SHARE), level=[1, 2])["value"]
-
-    def said(task: str, subject: str, text: str, what: str = AHEAD) -> str:
-        row = at.loc[(task, subject, text, what)]
-        return in_points(*row[["value", "low", "high"]]) + unsure(row) * (what == AHEAD)
-
-    return [
-        f"**Tense.** `{best}` answers {said(name, best, TARGETS, SHARE)} % of translations right: "
-        f"{said(name, best, TARGETS)} points more than the bag.",
-        f"In {source} its difference to the bag is {said(name, best, source)}; in {other} that of "
-        f"`{two}` is {said(other, two, source)}.",
-        f"Highest in {source} is `{home.idxmax()}`: {said(name, home.idxmax(), source, SHARE)}, "
-        f"and {said(name, home.idxmax(), TARGETS, SHARE)} in the targets.",
-        f"Where no word tells the time, the difference in targets is {said(name, best, UNTIMED)}.",
-        f"The trees of translations agree with the label in {in_points(agree.min())} "
-        f"({agree.idxmin()}) to {in_points(agree.max())} % ({agree.idxmax()}).",
-    ]
 
 
 # --- figures --------------------------------------------------------------------------------------
