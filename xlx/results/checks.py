@@ -99,7 +99,8 @@ def one_of(
     """A name among those that there are."""
     known = list(known)
     if value not in known:
-        raise kind(f"there is no {what} {value!r}: choose {', '.join(known)}")
+        choice = ", ".join(known) or "among none"
+        raise kind(f"there is no {what} {value!r}: choose {choice}")
 
 
 def whole(
