@@ -52,7 +52,7 @@ class Plan:
 
 def first_languages(n: int) -> tuple[str, ...]:
     """Those of the table and, up to n of FLORES-200, others by the hash of their code."""
-    codes = parallel.load("flores200-100").languages
+    codes = tuple(parallel.tags("flores200-100"))
     rest = [code for code in codes if code not in asked().index]
     rest.sort(key=lambda code: hashlib.sha256(code.encode()).hexdigest())
     chosen = [*asked().index, *rest][:n]
