@@ -195,11 +195,14 @@ def _values(
         by_language: dict[str, list[tuple[str, str]]] = {}
         for language, way in (asked[position] for position in missing):
             by_language.setdefault(language, []).append(way)
-        for shared, group in groupby(by_language, by_language.get):
+        # an ask for alternatives, as they are stored, has them when it is computed again
+        flagged = {asked[i][0] for i in missing if abouts[i].get("alternatives")}
+        for (shared, more), group in groupby(by_language, lambda x: (by_language[x], x in flagged)):
             for languages in _portions(list(group)):
                 positions = [asked.index((x, way)) for x in languages for way in shared]
                 text = corpus.select([pivot, *languages])
-                yield positions, (subject, text, shared, options, what)
+                form = "alternatives" if more else what
+                yield positions, (subject, text, shared, options, form)
 
     name, uncomputable = f"coverage, {subject.label[0]}", every if stored else ()
     values = work.results(COVERAGE, abouts, calls, what=name, uncomputable=uncomputable)
