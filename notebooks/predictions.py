@@ -128,8 +128,8 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
     shares = stored(held_out.illegible_tokens, [model], text)
     if shares is not None:
         parts["illegible"] = shares[0].set_index("language")["share"]
-    own = alignment(model, plan.poolings[0], plan.languages)
-    parts |= {} if own is None else dict(own.items())
+    aligned = alignment(model, plan.poolings[0], plan.languages)
+    parts |= {} if aligned is None else dict(aligned.items())
     for name, pooling in EARLIER.items():
         with settings(dtype="float32"):
             parts[f"mu of {name}"] = alignment(name, pooling, None)["mu"]
@@ -231,11 +231,13 @@ def of_layers(model: str, plan: Plan) -> Quantities:
     return values
 
 
-def _at(one: Average, layer: int, other: Average, other_layer: int) -> tuple[float, float, float]:
+def _at(
+    first: Average, layer: int, second: Average, second_layer: int
+) -> tuple[float, float, float]:
     """The difference of two layers, with its interval over documents."""
     picked = [
         replace(x, score=x.score[i], left_out_change=x.left_out_change[i])
-        for x, i in ((one, layer), (other, other_layer))
+        for x, i in ((first, layer), (second, second_layer))
     ]
     difference = picked[0] - picked[1]
     return difference.score, *difference.interval()
