@@ -253,8 +253,11 @@ $(READY): requirements.lock pyproject.toml
 		fi
 	@touch $@
 
+# Kernels make a million objects that live on: to look through them for rings took a twentieth.
 $(TOOLS):
-	@mkdir -p $@
+	@mkdir -p $@/ipython/profile_default/startup
+	@echo 'import gc; gc.set_threshold(100_000, 50, 100); del gc' \
+		> $@/ipython/profile_default/startup/collector.py
 
 # requirements.lock: exact versions for every platform, Python 3.11 and newer. It keeps the versions
 # it has where pyproject.toml still allows them; `make lock UPGRADE=--upgrade` takes the newest. The

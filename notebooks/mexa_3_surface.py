@@ -25,7 +25,6 @@ from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
 sparse = deferred("scipy.sparse")
-torch = deferred("torch")
 vectorizers = deferred("sklearn.feature_extraction.text")
 preprocessing = deferred("sklearn.preprocessing")
 
@@ -68,8 +67,7 @@ def hits(cosines: np.ndarray) -> np.ndarray:
 
     A tie, to what sums of products leave in binary, is a miss.
     """
-    row, column = mexa.beaten(torch.from_numpy(cosines), SLACK)
-    return ~(row | column).any(dim=1).numpy()
+    return ~np.logical_or(*mexa.beaten(cosines, SLACK)).any(axis=1)
 
 
 def belebele_sentences(p: MexaTables) -> ParallelCorpus:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,7 @@ def _bags() -> dict[str, Any]:
     return bag_vectors(flores(), "4 characters, idf")
 
 
+@cache
 def idf_bag() -> pd.Series:
     """μ with English by language of characters in fours, weighted over all of FLORES-200."""
     return pd.Series({x: bag_score(y, _bags()["en"]) for x, y in _bags().items() if x != "en"})
@@ -268,9 +269,10 @@ def of_pivots(model: str, plan: Plan) -> Quantities:
 def bag_pivots() -> pd.Series:
     """Mean μ of all other pivots with each, of the bag that `idf_bag` has."""
     bags = {x: _bags()[x] for x in held_out.languages("pivots")}
-    return pd.Series(
-        {x: np.mean([bag_score(bags[y], bags[x]) for y in bags if y != x]) for x in bags}
-    )
+    scores = pd.DataFrame(np.nan, [*bags], [*bags])
+    for x, y in combinations(bags, 2):  # the same in both directions
+        scores.loc[x, y] = scores.loc[y, x] = bag_score(bags[y], bags[x])
+    return scores.mean()
 
 
 # --- two texts in a decoder -----------------------------------------------------------------------

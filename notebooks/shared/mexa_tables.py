@@ -205,8 +205,8 @@ def chance_hits(n: int, dim: int, n_draws: int, seed: int = 0) -> np.ndarray:
     for start in range(0, n_draws, chunk):
         both = rng.normal(size=(2, min(chunk, n_draws - start), n, dim))
         both /= np.linalg.norm(both, axis=-1, keepdims=True)
-        row, column = mexa.beaten(torch.from_numpy(both[0] @ both[1].transpose(0, 2, 1)), 0.0)
-        counts.append((~(row | column).any(dim=2)).sum(dim=1).numpy())
+        row, column = mexa.beaten(both[0] @ both[1].transpose(0, 2, 1), 0.0)
+        counts.append((~(row | column).any(axis=2)).sum(axis=1))
     return np.concatenate(counts)
 
 

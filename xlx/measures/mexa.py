@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from xlx.results import checks
 from xlx.results.deferred import deferred
 
 special, torch = deferred("scipy.special"), deferred("torch")
+#: Arrays, or tensors.
+Matrix = TypeVar("Matrix", "np.ndarray", "torch.Tensor")
 
 #: Cosines tie that differ by less than the rounding of float64.
 ULPS = 16 * np.finfo(np.float64).eps
@@ -168,20 +171,21 @@ def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, 
         exact = rows.astype(np.float64)
         norms = np.linalg.norm(exact, axis=1, keepdims=True)
         units.append(np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0))
-    row, column = beaten(torch.from_numpy(units[0] @ units[1].T), ULPS)
-    return row.numpy(), column.numpy()
+    return beaten(units[0] @ units[1].T, ULPS)
 
 
-def beaten(cosines: torch.Tensor, slack: torch.Tensor | float) -> tuple[torch.Tensor, torch.Tensor]:
+def beaten(cosines: Matrix, slack: Matrix | float) -> tuple[Matrix, Matrix]:
     """Which elements of its row, and of its column, each c_ii is not larger than.
 
-    ``cosines`` are ``(..., n, n)``; differences below ``slack``, a number or ``(..., 1)``, are
-    ties. ``[..., i, j]`` of both is whether c_ij, or c_ji, reaches c_ii; False on diagonals.
+    ``cosines`` are ``(..., n, n)``, an array or a tensor; differences below ``slack``, a number or
+    ``(..., 1)``, are ties. ``[..., i, j]`` of both is whether c_ij, or c_ji, reaches c_ii; False
+    on diagonals.
     """
-    level = (cosines.diagonal(dim1=-2, dim2=-1) - slack)[..., None]
-    row, column = cosines >= level, cosines.mT >= level
+    level = (cosines.diagonal(0, -2, -1) - slack)[..., None]
+    row, column = cosines >= level, cosines.swapaxes(-2, -1) >= level
+    diagonal = [*range(cosines.shape[-1])]
     for reached in (row, column):
-        reached.diagonal(dim1=-2, dim2=-1).fill_(value=False)
+        reached[..., diagonal, diagonal] = False
     return row, column
 
 

@@ -320,6 +320,7 @@ def heatmap(
 def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cells) -> None:
     """The cells of one panel of `heatmap`, and the names of its rows and columns."""
     axes.set_facecolor(MISSING)
+    axes.figure.set_visible(False)  # seaborn draws a whole figure to see whether names overlap
     seaborn.heatmap(
         cells,
         ax=axes,
@@ -331,6 +332,7 @@ def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cel
         xticklabels=False,
         yticklabels=False,
     )
+    axes.figure.set_visible(True)
     axes.set(xlabel="", ylabel="", xlim=(0, cells.shape[1]), ylim=(len(cells), 0))
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
