@@ -385,16 +385,21 @@ def _entry(source: str, language: str, split: str) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=2**12)
-def _entry_of(source: str, language: str, split: str, _: tuple) -> Mapping[str, Any]:
+def _entry_of(source: str, language: str, split: str, stamp: tuple) -> Mapping[str, Any]:
     if source == "sib200":
-        rows = files.catalogue("labelled").query("source == @source")
-        labels = rows["file"].str.split("[/.]").str[1]
-        language = _variety(language, dict(zip(rows["language"], labels, strict=True))) or language
+        language = _variety(language, _shipped_varieties(stamp)) or language
     row = files.entry("labelled", _how_to_get(source), language, source=source)
     if not row[split]:
         what = f"No {split} part of {source} is shipped in {language}, only in English."
         raise TextError(f"{what} {_how_to_get(source)}")
     return MappingProxyType(row)
+
+
+@lru_cache(maxsize=2)
+def _shipped_varieties(_: tuple) -> dict[str, str]:
+    """Code to label of the languages of SIB-200."""
+    rows = files.catalogue("labelled").query("source == 'sib200'")
+    return dict(zip(rows["language"], rows["file"].str.split("[/.]").str[1], strict=True))
 
 
 def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
