@@ -13,6 +13,7 @@ from scipy import stats
 import mixing_1_nli
 import mixing_2_paraphrase
 import mixing_3_qa
+from xlx.experiment.grids import Grid
 from xlx.measures import igap, mixing
 from xlx.measures.mixing import Groups
 
@@ -137,6 +138,28 @@ def test_the_ratio_of_two_tails() -> None:
     truth = mixing_3_qa.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[1][0]
     ends = np.array([mixing_3_qa.tails(*questions(n))[1][1:] for _ in range(400)])
     assert 0.92 <= covered(ends.T, truth) <= 0.98
+
+
+def test_what_each_side_of_a_grid_explains() -> None:
+    """Ten languages of contexts and of questions, three seeds, 48 paragraphs; 150 draws."""
+    rng, languages, draws = np.random.default_rng(0), [f"l{i}" for i in range(10)], 150
+    _, names, _ = world(48)
+    sides, cells = rng.normal(0, 0.05, (2, 10)), rng.normal(0, 0.02, (10, 10))
+    planted = 0.4 + sides[0][:, None] + sides[1] + cells + 0.08 * np.eye(10)
+    truth = pd.Series(mixing_3_qa.by_side(planted, languages, "l0"))
+    held = []
+    for _ in range(draws):
+        hard, by_context, by_question = (
+            rng.normal(0, scale, (k, 1, 48))[..., names]
+            for scale, k in ((0.15, 1), (0.05, 10), (0.05, 10))
+        )
+        shared = planted[..., None] + hard + by_context + by_question[:, 0]
+        seeds = rng.normal(0, 0.01, (3, 1, 1, 1)) + rng.normal(0, 0.005, (3, 10, 1, 1))
+        each = shared + seeds + 0.2 * rng.standard_normal((3, 10, 10, len(names)))
+        grid = Grid("a", tuple(languages), {}, names, each={"F1, SQuAD": each})
+        ends = pd.DataFrame(mixing_3_qa.side_intervals(grid, "l0")).T
+        held.append((ends[1] <= truth) & (truth <= ends[2]))
+    assert np.all(np.abs(np.mean(held, axis=0) - 0.95) < 0.045)
 
 
 @pytest.mark.parametrize("of_languages", [0.3, 1.0])
