@@ -150,7 +150,9 @@ def luminance(colour: Sequence[float]) -> float:
 
 def language_label(code: str) -> str:
     """ "de" as "de German", "fr-UN" as "fr-UN French"; what is no language stays as it is."""
-    names = {"sw": "Swahili", "th": "Thai"} | {key: one.name for key, one in LANGUAGES.items()}
+    names = {"sw": "Swahili", "th": "Thai"} | {
+        key: language.name for key, language in LANGUAGES.items()
+    }
     return " ".join([code, *filter(None, [names.get(code.split("-")[0])])])
 
 
@@ -183,11 +185,11 @@ def alternative(figure: Figure) -> str:
         "Colours": [axes.get_xlabel() for axes in bars],
         "Legend": [text.get_text() for legend in figure.legends for text in legend.get_texts()],
     }
-    told = [figure.get_label()]
+    sentences = [figure.get_label()]
     for name, texts in parts.items():
         if distinct := dict.fromkeys(" ".join(text.split()) for text in texts if text):
-            told.append(f"{name}: {'; '.join(distinct)}.")
-    return " ".join(told).strip()
+            sentences.append(f"{name}: {'; '.join(distinct)}.")
+    return " ".join(sentences).strip()
 
 
 #: Two pictures look the same if no pixel differs by more than the first number (of 255 levels),

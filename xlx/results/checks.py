@@ -156,16 +156,16 @@ ILLEGIBLE = 0.05  # the share from which on it is said
 
 def legible(model: str, corpus: str, shares_of: Mapping[str, Mapping[str, float]]) -> None:
     """Warn of languages of which more than `ILLEGIBLE` is lost: what is lost → language → share."""
-    said = []
+    problems = []
     for what, shares in shares_of.items():
         over = sorted((x for x in shares if shares[x] > ILLEGIBLE), key=shares.get, reverse=True)
         if over:
             some = ", ".join(f"{language} {shares[language]:.0%}" for language in over[:8])
             more = f" and {len(over) - 8} languages more" if len(over) > 8 else ""
-            said.append(f"{what}: {some}{more}")
-    if said:
+            problems.append(f"{what}: {some}{more}")
+    if problems:
         warnings.warn(
-            f"{model!r} does not read all of {corpus!r} ({'; '.join(said)}): scores of these "
+            f"{model!r} does not read all of {corpus!r} ({'; '.join(problems)}): scores of these "
             "languages are of what is left; take a model that knows their script, or shorter text",
             TextWarning,
             stacklevel=3,

@@ -65,10 +65,14 @@ def _values(function: Callable[..., Any], arguments: tuple, alone: bool) -> Iter
 
 
 def _elsewhere(
-    function: Callable[..., Any], tag: Any, arguments: tuple, alone: bool, own: Mapping[str, Any]
+    function: Callable[..., Any],
+    tag: Any,
+    arguments: tuple,
+    alone: bool,
+    options: Mapping[str, Any],
 ) -> tuple[Any, ValuesMade]:
     """A call in another process, under the settings of the one that asks."""
-    with settings(**{**own, "progress": False}), one_thread():
+    with settings(**{**options, "progress": False}), one_thread():
         return tag, list(_values(function, arguments, alone))
 
 
@@ -112,8 +116,8 @@ def _on_cluster(
         ) from None
     client = _client(distributed)
     # a worker has a cache of its own
-    own = {k: v for k, v in vars(current()).items() if k not in ("cache", "ledger")}
-    own["scheduler"] = None
+    options = {k: v for k, v in vars(current()).items() if k not in ("cache", "ledger")}
+    options["scheduler"] = None
     needed = {"GPU": 1} if (current().device or "").startswith("cuda") else None
     ours = versions()
     kinds = distributed.scheduler.KilledWorker, distributed.comm.CommClosedError
@@ -121,7 +125,7 @@ def _on_cluster(
     waiting: dict[Any, tuple[Any, tuple, int]] = {}
 
     def submit(tag: Any, arguments: tuple, lost: int = 0) -> Any:
-        call = function, tag, arguments, alone, own
+        call = function, tag, arguments, alone, options
         future = client.submit(_on_worker, ours, *call, pure=False, resources=needed)
         waiting[future] = tag, arguments, lost
         return future
@@ -152,8 +156,8 @@ def _client(distributed: Any) -> Any:
             if isinstance(answer, OSError) and answer.filename is None:
                 continue  # lost while it was asked; another one is asked when it begins to work
             if isinstance(answer, Exception):
-                said = f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
-                raise WorkerError(said)
+                message = f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
+                raise WorkerError(message)
             _check_versions(answer, ours, worker)
     except BaseException as error:
         if client is not None:

@@ -133,12 +133,12 @@ def write_whole(path: Path, content: bytes | bytearray) -> None:
         with written_whole(path, durable=False) as beside:
             beside.write_bytes(content)
     except OSError as error:
-        said = (
+        message = (
             f"{len(content) / 2**20:.1f} MB could not be written to {path.parent} ("
             f"{error.strerror or error}): make room, or choose a folder elsewhere (XLX_CACHE, "
             "--out); nothing half-written was left"
         )
-        raise StoreError(error.errno or errno.EIO, said) from None
+        raise StoreError(error.errno or errno.EIO, message) from None
 
 
 def sweep(path: Path) -> None:

@@ -266,5 +266,5 @@ def report() -> None:
         f"{counts['computed'] + counts['unsaved']} computed here": 1,
         f"{counts['unsaved']} of them not stored": counts["unsaved"],
     }
-    said = ", ".join(part for part, there in parts.items() if there)
-    print(f"{len(_journal.origins)} results: {said}")
+    counted = ", ".join(part for part, there in parts.items() if there)
+    print(f"{len(_journal.origins)} results: {counted}")

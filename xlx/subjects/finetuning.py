@@ -130,8 +130,8 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
 def unstored(jobs: Sequence[Job]) -> list[Job]:
     """Those of the jobs whose runs are neither in the ledger nor in the cache."""
     every = range(len(jobs))
-    kept = work.results(RUN, [run_about(x) for x in jobs], lambda _: (), uncomputable=every)
-    return [job for job, value in zip(jobs, kept, strict=True) if value is None]
+    stored = work.results(RUN, [run_about(x) for x in jobs], lambda _: (), uncomputable=every)
+    return [job for job, value in zip(jobs, stored, strict=True) if value is None]
 
 
 def tuned(job: Job) -> Tuned:
@@ -254,8 +254,8 @@ def saved_state(path: Path, where: torch.device) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, store.Damaged) as error:
-        said = f"{path} is not used: {error}; starting anew"
-        warnings.warn(said, StoreWarning, stacklevel=3)
+        message = f"{path} is not used: {error}; starting anew"
+        warnings.warn(message, StoreWarning, stacklevel=3)
         return None
 
 
@@ -441,10 +441,10 @@ class _Training:
             parts = [self.tuned.predict([laid]) for laid in asked]
             return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
         there = self._of(*names)
-        found, of_found = self.tuned.predict(asked)
-        predicted = np.full(len(there), -1, found.dtype)
+        answers, of_found = self.tuned.predict(asked)
+        predicted = np.full(len(there), -1, answers.dtype)
         logits = np.full((len(there), of_found.shape[1]), np.nan, of_found.dtype)
-        predicted[there], logits[there] = found, of_found
+        predicted[there], logits[there] = answers, of_found
         return predicted, logits
 
     def save(self) -> None:

@@ -187,21 +187,21 @@ def kind_of(config: Any) -> str:
 def reads_both_ways(config: Any) -> str | None:
     """What says of a decoder's architecture that each token sees all others; None: nothing."""
     text = config.get_text_config()
-    said = {"is_causal": False, "use_bidirectional_attention": True}
-    return next((name for name, value in said.items() if getattr(text, name, None) is value), None)
+    signs = {"is_causal": False, "use_bidirectional_attention": True}
+    return next((name for name, value in signs.items() if getattr(text, name, None) is value), None)
 
 
 @without_gradients
 def check_direction(label: str, config: Any, model: Any, device: torch.device) -> None:
     """Refuse a model that is to read both ways and does not, as the code of its class cannot."""
-    if said := reads_both_ways(config):
-        one, other = (
+    if sign := reads_both_ways(config):
+        first, other = (
             model(torch.tensor([[3, 4, last]], device=device)).last_hidden_state[0, 0]
             for last in (5, 6)
         )
-        if torch.equal(one, other):
+        if torch.equal(first, other):
             raise ValueError(
-                f"{label!r} is to read both ways ({said} in its config.json), and "
+                f"{label!r} is to read both ways ({sign} in its config.json), and "
                 f"{type(model).__name__} of transformers reads from left to right: take a version "
                 "of transformers that can, or take the field out to measure it as a decoder"
             )
@@ -219,9 +219,9 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             "which could run code when read: get the model as safetensors"
         ) from None
     except Exception as error:
-        told = str(error).strip().partition("\n")[0][:500] or type(error).__name__
+        reason = str(error).strip().partition("\n")[0][:500] or type(error).__name__
         if isinstance(error, ImportError):
-            problem = f"needs a package that is not installed: {told}"
+            problem = f"needs a package that is not installed: {reason}"
         elif "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet
             problem = "has weights of other sizes than its config.json asks for: take its own"
         elif re.search("[\ud800-\udfff]", str(folder)):
@@ -230,8 +230,8 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             problem = "needs the package protobuf to be read: `pip install protobuf`"
         else:  # safetensors and tokenizers raise bare exceptions of their own for torn files
             problem = (
-                f"cannot be loaded from {folder} ({told}): if a file is torn or of another format, "
-                "fetch the model again"
+                f"cannot be loaded from {folder} ({reason}): if a file is torn or of another "
+                "format, fetch the model again"
             )
         raise ValueError(f"{name} {problem}") from error
 
@@ -287,8 +287,8 @@ def free_bytes(device: torch.device) -> int | None:
     info, limit = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
     if device.type != "cpu" or not info.is_file():
         return None
-    found = re.search(r"MemAvailable:\s*(\d+) kB", info.read_text(encoding="utf-8"))
-    free = int(found[1]) * 1024 if found else None
+    match = re.search(r"MemAvailable:\s*(\d+) kB", info.read_text(encoding="utf-8"))
+    free = int(match[1]) * 1024 if match else None
     most = limit.read_text(encoding="utf-8").strip() if limit.is_file() else "max"
     return min(free, int(most)) if free is not None and most.isdigit() else free
 

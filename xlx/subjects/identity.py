@@ -128,8 +128,8 @@ def _hub_errors(name: str, revision: str | None = None) -> Iterator[None]:
         problem = "is not (whole) in the hub cache, and the hub cannot be asked, being offline: "
         problem += f"check the spelling, or where there is a network, `hf download {name}`"
     except (errors.HTTPError, ConnectionError, TimeoutError) as error:
-        told = str(error).strip().partition("\n")[0] or type(error).__name__
-        problem = f"is not given out by the hub ({told}): try again later"
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        problem = f"is not given out by the hub ({reason}): try again later"
     raise ModelNotFoundError(
         f"there is no model {name!r}{f' at revision {revision!r}' if revision else ''} here: not "
         f"among the shipped ones ({', '.join(shipped) or NOT_HERE}), no folder, and it {problem}"
@@ -293,11 +293,11 @@ def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
                 path = folder / f"step-{step:0>6}"
                 steps.setdefault(int(step), Checkpoint(name, int(step), path, recorded=content))
     if not steps:
-        said = f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
+        message = f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
         if folder is None:
-            said = f"the hub model {name!r} has no revision called step-<number>: load it with "
-            said += "revision=... instead"
-        raise NoHistoryError(said)
+            message = f"the hub model {name!r} has no revision called step-<number>: load it with "
+            message += "revision=... instead"
+        raise NoHistoryError(message)
     return [steps[step] for step in sorted(steps)]
 
 
@@ -323,8 +323,8 @@ def find(
     """A model's label, the folder of its files and its step; arguments and errors of `load`."""
     if not isinstance(name, str | os.PathLike | Checkpoint) or not str(name):
         loaded = f"{name.name}, which is loaded already," if isinstance(name, Identity) else name
-        said = "is no name of a model: give a shipped one, a folder or a hub's"
-        raise ValueError(f"{loaded!r} {said}")
+        problem = "is no name of a model: give a shipped one, a folder or a hub's"
+        raise ValueError(f"{loaded!r} {problem}")
     if twin_parts(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")

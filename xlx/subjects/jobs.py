@@ -123,7 +123,7 @@ class Sparing:
     def __post_init__(self) -> None:
         if self.every is not None and self.every < 1:
             raise FinetuningError(f"every is {self.every} steps: it must be 1 or more")
-        if bad := [one for one in self.windows if len(one) != 2 or not one[1] > 0]:
+        if bad := [window for window in self.windows if len(window) != 2 or not window[1] > 0]:
             raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
 
 

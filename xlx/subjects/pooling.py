@@ -113,8 +113,8 @@ class OwnVector:
     def content(self) -> str:
         """SHA-256 over all that decides the vectors but for the model."""
         files = [store.digest_of(file) for _, folder, _ in self.heads for file in _weights(folder)]
-        heads = [(kind, said) for kind, _, said in self.heads]
-        said = (
+        heads = [(kind, about) for kind, _, about in self.heads]
+        about = (
             self.poolings,
             heads,
             self.prompt,
@@ -124,11 +124,11 @@ class OwnVector:
             self.seed,
             files,
         )
-        return hashlib.sha256(repr(said).encode()).hexdigest()
+        return hashlib.sha256(repr(about).encode()).hexdigest()
 
     def told(self) -> str:
         """Whose vector it is, for a report."""
-        said = {
+        steps = {
             f"after the prompt {self.prompt!r}": self.prompt,
             "which is not pooled": self.prompt and not self.pools_prompt,
             f"cut at {self.max_length} tokens": self.max_length,
@@ -137,21 +137,21 @@ class OwnVector:
         }
         parts = [f"{self.pooling.replace('_', ' ')} of all tokens, special ones too"]
         parts += [f"then {kind}" for kind, *_ in self.heads]
-        parts += [text for text, true in said.items() if true]
+        parts += [text for text, true in steps.items() if true]
         return f"its own, as encode of sentence-transformers makes it ({', '.join(parts)})"
 
     def words(self, tokenizer: Any) -> Any:
         """A tokenizer that reads as declared: in lower case, cut at the length."""
         from tokenizers import normalizers
 
-        own = copy.deepcopy(tokenizer)
+        copied = copy.deepcopy(tokenizer)
         if self.max_length is not None:
-            own.model_max_length = self.max_length
+            copied.model_max_length = self.max_length
         if self.lower:
-            usual = own.backend_tokenizer.normalizer
+            usual = copied.backend_tokenizer.normalizer
             steps = [normalizers.Lowercase(), *([usual] if usual else [])]
-            own.backend_tokenizer.normalizer = normalizers.Sequence(steps)
-        return own
+            copied.backend_tokenizer.normalizer = normalizers.Sequence(steps)
+        return copied
 
     def n_unpooled(self, tokenizer: Any, limit: int | None) -> int:
         """How many of the first tokens are the prompt's and not pooled."""
@@ -180,7 +180,7 @@ class OwnVector:
 
     def width(self, dim: int) -> int:
         """Of a vector, of a model of this width."""
-        sizes = [said["out_features"] for kind, _, said in self.heads if kind == "Dense"]
+        sizes = [config["out_features"] for kind, _, config in self.heads if kind == "Dense"]
         return sizes[-1] if sizes else dim * len(self.poolings)
 
 
@@ -195,18 +195,20 @@ def _normalize() -> torch.nn.Module:
     return Normalize()
 
 
-def _activation(said: dict[str, Any]) -> type[torch.nn.Module] | None:
+def _activation(config: dict[str, Any]) -> type[torch.nn.Module] | None:
     """The class of torch that is named; None for any other."""
-    start, _, name = said.get("activation_function", "torch.nn.Tanh").rpartition(".")
+    start, _, name = config.get("activation_function", "torch.nn.Tanh").rpartition(".")
     known = getattr(torch.nn, name, None) if f"{start}.".startswith("torch.nn.") else None
     return known if isinstance(known, type) and issubclass(known, torch.nn.Module) else None
 
 
-def _head(kind: str, folder: Path, said: dict[str, Any], drawn: bool) -> torch.nn.Module:
+def _head(kind: str, folder: Path, config: dict[str, Any], drawn: bool) -> torch.nn.Module:
     """One module after the pooling; ``drawn``: with new weights."""
     if kind == "Normalize":
         return _normalize()
-    linear = torch.nn.Linear(said["in_features"], said["out_features"], said.get("bias", True))
+    linear = torch.nn.Linear(
+        config["in_features"], config["out_features"], config.get("bias", True)
+    )
     if not drawn:
         try:
             from safetensors.torch import load_file
@@ -216,11 +218,11 @@ def _head(kind: str, folder: Path, said: dict[str, Any], drawn: bool) -> torch.n
             held = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
             linear.load_state_dict({key.removeprefix("linear."): x for key, x in held.items()})
         except Exception as error:  # torn files raise bare exceptions, of several libraries
-            told = str(error).strip().partition("\n")[0] or type(error).__name__
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise ValueError(
-                f"the weights in {folder} do not fit its config.json ({told}): fetch it again"
+                f"the weights in {folder} do not fit its config.json ({reason}): fetch it again"
             ) from None
-    return torch.nn.Sequential(linear, _activation(said)())
+    return torch.nn.Sequential(linear, _activation(config)())
 
 
 def _weights(folder: Path) -> list[Path]:
@@ -251,8 +253,8 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         files = [x for up in (folder, folder.parent) for x in up.glob("*_Pooling/config.json")]
         if not files:
             return None
-        said = read_json(files[0])
-        return OwnVector(whole=False, **_pooling(said), problem=_strange("Pooling", said))
+        config = read_json(files[0])
+        return OwnVector(whole=False, **_pooling(config), problem=_strange("Pooling", config))
     problems, parts, heads = [], {}, []
     for place, module in enumerate([*modules, *[{}] * (len(modules) < 2)]):
         name, path = str(module.get("type"))[:80], module.get("path", "")
@@ -261,15 +263,15 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         if kind not in order or path != Path(path).name:
             problems.append(f"the module {name} in {place + 1}. place")
             continue
-        said = _said(root / path, kind)
-        problems.append(_strange(kind, said))
+        config = _said(root / path, kind)
+        problems.append(_strange(kind, config))
         if kind == "Transformer":
-            parts["max_length"] = said.get("max_seq_length")
-            parts["lower"] = bool(said.get("do_lower_case"))
+            parts["max_length"] = config.get("max_seq_length")
+            parts["lower"] = bool(config.get("do_lower_case"))
         elif kind == "Pooling":
-            parts |= _pooling(said)
+            parts |= _pooling(config)
         else:
-            heads.append((kind, root / path, said))
+            heads.append((kind, root / path, config))
     prompt, similarity, problem = _prompt(root)
     problem = next(filter(None, [*problems, problem, _decoded(folder)]), None)
     return OwnVector(
@@ -283,39 +285,39 @@ def _said(folder: Path, kind: str) -> dict[str, Any]:
     return next((read_json(file) for file in sorted(folder.glob(names))), {})
 
 
-def _strange(kind: str, said: dict[str, Any]) -> str | None:
+def _strange(kind: str, config: dict[str, Any]) -> str | None:
     """What a module declares that is not known here, as a phrase."""
     known = _SAID[kind]
-    for key, value in said.items():
+    for key, value in config.items():
         if value and (key not in known or (known[key] is not None and value not in known[key])):
             return f"{key[:80]} = {value!r:.80} of {kind}"
-    if kind == "Dense" and _activation(said) is None:
-        return f"the activation {said['activation_function']} of Dense"
-    unknown = {*_pooling(said)["poolings"]} - {ours for _, ours in _POOLED.values()}
+    if kind == "Dense" and _activation(config) is None:
+        return f"the activation {config['activation_function']} of Dense"
+    unknown = {*_pooling(config)["poolings"]} - {ours for _, ours in _POOLED.values()}
     return f"the pooling {unknown.pop()}" if unknown and kind == "Pooling" else None
 
 
-def _pooling(said: dict[str, Any]) -> dict[str, Any]:
+def _pooling(config: dict[str, Any]) -> dict[str, Any]:
     """The poolings that a module names, and whether the prompt is pooled."""
-    flags = [word for flag, (word, _) in _POOLED.items() if said.get(f"pooling_mode_{flag}")]
-    modes = said.get("pooling_mode", flags or "mean")
+    flags = [word for flag, (word, _) in _POOLED.items() if config.get(f"pooling_mode_{flag}")]
+    modes = config.get("pooling_mode", flags or "mean")
     modes = map(str, modes if isinstance(modes, list) else [modes])
     ours = dict(_POOLED.values())
     pooled = tuple(ours.get(mode, mode) for mode in modes)
-    return {"poolings": pooled, "pools_prompt": said.get("include_prompt", True)}
+    return {"poolings": pooled, "pools_prompt": config.get("include_prompt", True)}
 
 
 def _prompt(root: Path) -> tuple[str, str, str | None]:
     """The prompt by default, the similarity, and what of the file is not supported."""
     file = root / "config_sentence_transformers.json"
-    said = read_json(file) if file.is_file() else {}
-    prompts, name = said.get("prompts") or {}, said.get("default_prompt_name")
-    kind = said.get("model_type", "SentenceTransformer")
+    config = read_json(file) if file.is_file() else {}
+    prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
+    kind = config.get("model_type", "SentenceTransformer")
     problem = f"model_type = {kind!r}" if kind != "SentenceTransformer" else None
     text = prompts.get(name) if isinstance(prompts, dict) and isinstance(name, str) else None
     if name is not None and not isinstance(text, str):
         problem = f"the prompt {name!r:.80}, which has no text"
-    return text or "", said.get("similarity_fn_name") or "cosine", problem
+    return text or "", config.get("similarity_fn_name") or "cosine", problem
 
 
 def _decoded(folder: Path) -> str | None:

@@ -315,8 +315,8 @@ def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
     """
     if isinstance(asked, Examples):
         return math.nan if (predicted < 0).all() else float((predicted == asked.labels).mean())
-    said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
-    both = zip(said, asked.answers, strict=True)
+    texts = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
+    both = zip(texts, asked.answers, strict=True)
     return float(np.mean([f1(answer, gold, asked.context_language) for answer, gold in both]))
 
 
@@ -334,20 +334,22 @@ def places_of_labels(
     """
     names = [str(config.id2label[number]) for number in range(config.num_labels)]
     if given is not None:
-        said = {str(label): one for label, one in given.items()}
-        if unknown := [*set(said) - {*names, *map(str, range(len(names)))}]:
+        by_label = {str(label): class_ for label, class_ in given.items()}
+        if unknown := [*set(by_label) - {*names, *map(str, range(len(names)))}]:
             raise ClassesError(f"the model has no label {unknown[0]}: it has {', '.join(names)}")
-        found = [said.get(name, said.get(str(number))) for number, name in enumerate(names)]
+        matched = [
+            by_label.get(name, by_label.get(str(number))) for number, name in enumerate(names)
+        ]
     else:
-        ours = {_plain(one): one for one in classes}
-        found = [ours.get(_plain(name)) for name in names]
-    if sorted(map(str, found)) != sorted(classes):
+        ours = {_plain(class_): class_ for class_ in classes}
+        matched = [ours.get(_plain(name)) for name in names]
+    if sorted(map(str, matched)) != sorted(classes):
         raise ClassesError(
             f"the model's labels ({', '.join(names)}) are not the classes asked about "
             f"({', '.join(classes)}) one to one: say which is which, "
             f"labels={{{names[0]!r}: {classes[0]!r}, ...}}"
         )
-    return np.array([list(classes).index(one) for one in found])
+    return np.array([list(classes).index(class_) for class_ in matched])
 
 
 def _plain(name: str) -> str:
@@ -374,7 +376,9 @@ class Headed:
     def about(self, classes: Sequence[str] | None) -> dict[str, Any]:
         """What decides its answers but for the text, without loading it; no classes: a reader."""
         reading = {"stride": self.stride, "longest_answer": self.longest_answer}
-        labels = self.labels and sorted([str(label), one] for label, one in self.labels.items())
+        labels = self.labels and sorted(
+            [str(label), class_] for label, class_ in self.labels.items()
+        )
         return {
             "model": identity.fingerprint(os.fspath(self.model)),
             "classes": classes and list(classes),

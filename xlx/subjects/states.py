@@ -114,11 +114,12 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
     with tf32_products(encoder.device, encoder.tf32):
         output = encoder.model(**inputs, output_hidden_states=True, return_dict=True)
     states = getattr(output, "hidden_states", None) or ()
-    found = [tuple(state.shape) for state in states]
-    if found != [shape] * (encoder.n_layers + 1):
+    shapes = [tuple(state.shape) for state in states]
+    if shapes != [shape] * (encoder.n_layers + 1):
         raise ValueError(
-            f"{encoder.name!r} gives hidden states of shapes {found}, where {encoder.n_layers + 1} "
-            f"of shape {shape} are due: it is no Transformer whose layers can be read one by one"
+            f"{encoder.name!r} gives hidden states of shapes {shapes}, where "
+            f"{encoder.n_layers + 1} of shape {shape} are due: it is no Transformer whose "
+            "layers can be read one by one"
         )
     return tuple(state.to(encoder.device) for state in states)  # of a model that is spread
 
@@ -161,8 +162,10 @@ def check_finite(
         if np.isfinite(states.sum(dtype=np.float64)):
             return
     for layer, row in np.argwhere(~np.isfinite(states).all(axis=2)).tolist():
-        said = "the vector holds NaN or infinity: the checkpoint may be broken, or overflow in half"
-        raise ValueError(f"{where}, {name(row)}, layer {layer}: {said} precision")
+        problem = (
+            "the vector holds NaN or infinity: the checkpoint may be broken, or overflow in half"
+        )
+        raise ValueError(f"{where}, {name(row)}, layer {layer}: {problem} precision")
 
 
 class PoolingWarning(UserWarning):
@@ -310,11 +313,11 @@ def embed_corpus(
     for language in corpus.languages:
         check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
     check_poolings(encoder, [pooling])
-    found = dict(kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
-    states = {code: of_code.states for code, of_code in found.items()}
-    cut = {code: of_code.n_cut for code, of_code in found.items()}
+    pooled = dict(kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
+    states = {code: of_code.states for code, of_code in pooled.items()}
+    cut = {code: of_code.n_cut for code, of_code in pooled.items()}
     lost = {
-        "tokens unknown to it": {code: of_code.unknown for code, of_code in found.items()},
+        "tokens unknown to it": {code: of_code.unknown for code, of_code in pooled.items()},
         "sentences cut": {code: n / len(corpus.sentences[code]) for code, n in cut.items()},
     }
     checks.legible(encoder.name, corpus.name, lost)
@@ -348,11 +351,11 @@ def states_about(
     asked for, the precision of the settings or of a loaded `Encoder`. Raises as `identify`.
     """
     checks.one_of(pooling, POOLINGS, "pooling")
-    own = {}
+    head = {}
     if pooling == OWN:
-        told = name.own if isinstance(name, Encoder) else own_vector(*find(name)[:2])
-        own = {"own": told and told.content}
-    return own | {
+        vector = name.own if isinstance(name, Encoder) else own_vector(*find(name)[:2])
+        head = {"own": vector and vector.content}
+    return head | {
         "model": identify(name).fingerprint,
         "pooling": pooling,
         "special_tokens": special_tokens,
@@ -402,18 +405,20 @@ def pooled_states(
     count as one sentence. ``where`` goes before a sentence's position in an error. Text that is
     read in the model's own way is read apart from the others.
     """
-    parts = [[way for way in ways if (way[0] == OWN) is own] for own in (False, True)]
+    parts = [[way for way in ways if (way[0] == OWN) is vector] for vector in (False, True)]
     if all(parts):
         read = [pooled_states(encoder, some, max_length, sides, where) for some in parts]
-        found = dict(zip(chain(*parts), chain(*read), strict=True))
-        return [found[way] for way in ways]
-    reader, own = encoder.reader(ways[0][0]), encoder.own if parts[1] else None
+        by_way = dict(zip(chain(*parts), chain(*read), strict=True))
+        return [by_way[way] for way in ways]
+    reader, vector = encoder.reader(ways[0][0]), encoder.own if parts[1] else None
     unique, inverse, first = distinct(list(zip(*sides, strict=True)))
 
     def name(i: int) -> str:
         return f"{where}{first[i]} ({textwrap.shorten(' / '.join(unique[i]), 40)!r})"
 
-    columns, inputs, cut = _read(reader, list(zip(*unique, strict=True)) or sides, max_length, own)
+    columns, inputs, cut = _read(
+        reader, list(zip(*unique, strict=True)) or sides, max_length, vector
+    )
     ids, special = columns["input_ids"], columns["special_tokens_mask"]
     for i, mask in enumerate(special):
         if all(mask):
@@ -422,8 +427,8 @@ def pooled_states(
                 "there is nothing to pool; drop the sentence in all languages"
             )
     check_vocabulary(encoder, ids, name)
-    n_unpooled = own.n_unpooled(reader.tokenizer, reader.limit(max_length)) if own else 0
-    width = own.width(encoder.dim) if own else encoder.dim
+    n_unpooled = vector.n_unpooled(reader.tokenizer, reader.limit(max_length)) if vector else 0
+    width = vector.width(encoder.dim) if vector else encoder.dim
     pooled = np.empty((len(ways), encoder.n_layers + 1, len(unique), width), dtype=np.float32)
     for batch in progress.bar(batches(list(map(len, ids))), "embedding", unit="batches"):
         layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
@@ -433,7 +438,7 @@ def pooled_states(
             counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]
             mask = torch.nn.utils.rnn.pad_sequence(counted, batch_first=True).to(encoder.device)
             layers_pooled = [
-                own.vectors(layer, mask, n_unpooled) if own else pool(layer, mask, pooling)
+                vector.vectors(layer, mask, n_unpooled) if vector else pool(layer, mask, pooling)
                 for layer in layers
             ]
             states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
@@ -449,23 +454,28 @@ def pooled_states(
 
 
 def _read(
-    reader: Encoder, sides: Sequence[Sequence[str]], max_length: int | None, own: OwnVector | None
+    reader: Encoder,
+    sides: Sequence[Sequence[str]],
+    max_length: int | None,
+    vector: OwnVector | None,
 ) -> tuple[dict[str, list[list[int]]], list[str], np.ndarray]:
     """The columns of `tokenise`, those of them that the model takes, and which rows were cut."""
     # Whether the model is told which sentence of a pair a token is of, as BERT is.
-    told = (getattr(reader.model.config, "type_vocab_size", 0) or 0) > 1
-    told = (told and len(sides) == 2) or own is not None
-    told = told and "token_type_ids" in reader.tokenizer.model_input_names
-    told = told and "token_type_ids" in inspect.signature(reader.model.forward).parameters
-    prompt = own.prompt if own else ""
+    has_segments = (getattr(reader.model.config, "type_vocab_size", 0) or 0) > 1
+    has_segments = (has_segments and len(sides) == 2) or vector is not None
+    has_segments = has_segments and "token_type_ids" in reader.tokenizer.model_input_names
+    has_segments = (
+        has_segments and "token_type_ids" in inspect.signature(reader.model.forward).parameters
+    )
+    prompt = vector.prompt if vector else ""
     columns, cut = tokenise(
         reader.tokenizer,
         *([prompt + text for text in side] for side in sides),
         limit=reader.limit(max_length, pair=len(sides) == 2),
         return_special_tokens_mask=True,
-        return_token_type_ids=told,
+        return_token_type_ids=has_segments,
     )
-    return columns, ["input_ids", "token_type_ids"] if told else ["input_ids"], cut
+    return columns, ["input_ids", "token_type_ids"] if has_segments else ["input_ids"], cut
 
 
 def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
@@ -476,11 +486,11 @@ def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
 
 def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
     """The poolings, each once; ValueError or a `PoolingWarning` where they do not fit the model."""
-    said = []
+    problems = []
     for pooling in poolings or [None]:
         checks.one_of(pooling, POOLINGS, "pooling")
     if "weighted_mean" in poolings and encoder.kind != "decoder":
-        said.append("is no causal model, whose later tokens need a greater weight: take 'mean'")
+        problems.append("is no causal model, whose later tokens need a greater weight: take 'mean'")
     if "cls" in poolings:
         opening = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
         problem = None if opening else "needs a tokenizer that puts a special token first"
@@ -491,7 +501,7 @@ def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
     if OWN in poolings:
         encoder.reader(OWN)  # which refuses what is not supported
     elif encoder.own and encoder.own.pooling not in poolings:
-        said.append(f"was trained with the pooling {encoder.own.pooling!r}, as its folder says")
-    for sentence in said:
+        problems.append(f"was trained with the pooling {encoder.own.pooling!r}, as its folder says")
+    for sentence in problems:
         warnings.warn(f"{encoder.name!r} {sentence}", PoolingWarning, stacklevel=3)
     return list(dict.fromkeys(poolings))

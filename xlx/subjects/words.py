@@ -141,9 +141,9 @@ def _choose(
     ``owner``: the word of each token from ``start`` on; ``whole``: subwords of each word, uncut.
     """
     left = np.bincount(owner, minlength=len(whole))
-    kept = (left == whole) & (whole > 0)
-    words = np.flatnonzero(kept)
-    tokens = start + np.flatnonzero(kept[owner])
+    whole_words = (left == whole) & (whole > 0)
+    words = np.flatnonzero(whole_words)
+    tokens = start + np.flatnonzero(whole_words[owner])
     rows = np.searchsorted(words, owner[tokens - start])
     shares = 1 / whole[words][rows]
     if subword == "first":
@@ -168,8 +168,8 @@ def _frame(encoder: Encoder) -> tuple[list[int], list[int], bool]:
     for spaces, second in enumerate(("b", " b")):
         if subwords["a"] + subwords[second] == ids[start:end]:
             return ids[:start], ids[end:], bool(spaces)
-    said = "cuts 'a b' in another way when it is given the words one by one: use another model"
-    raise ValueError(f"the tokenizer of {encoder.name!r} {said}")
+    problem = "cuts 'a b' in another way when it is given the words one by one: use another model"
+    raise ValueError(f"the tokenizer of {encoder.name!r} {problem}")
 
 
 def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:

@@ -96,7 +96,7 @@ def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     listed = score_files(files)
     tables = [file for file in listed if file.suffix == ".csv"]
     of_tables = [row for file in tables for row in _csv_rows(file, listed.pop(file))]
-    rows = [found for file, asked in listed.items() for found in _results(file, asked)]
+    rows = [result for file, asked in listed.items() for result in _results(file, asked)]
     spoken = Counter(task for task, _ in {(row["task"], row["language"]) for _, row in rows})
     rows = [x for x in rows if x[1]["task"] in _TASKS or spoken[x[1]["task"]] > 1]
     if listed and not rows and (any(listed.values()) or not of_tables):
@@ -111,13 +111,13 @@ def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     for where, row in rows:
         last.setdefault(_key(row), []).append((where, row))
         for what, value in row["setting"].items():
-            of = (*_key(row)[: 3 if what in _OF_LANGUAGE else 2], what)
+            setting = (*_key(row)[: 3 if what in _OF_LANGUAGE else 2], what)
             if value is not None:
-                settings.setdefault(of, {}).setdefault(what.format(value), where)
-    for (*of, _), told in settings.items():
-        if len(told) > 1:
-            asked = " and ".join(f"{value} in {where}" for value, where in told.items())
-            raise TextError(f"{' '.join(of)}: {asked}; which? Give the files of one setting.")
+                settings.setdefault(setting, {}).setdefault(what.format(value), where)
+    for (*setting, _), places in settings.items():
+        if len(places) > 1:
+            asked = " and ".join(f"{value} in {where}" for value, where in places.items())
+            raise TextError(f"{' '.join(setting)}: {asked}; which? Give the files of one setting.")
     for key, same in last.items():
         dates = [row["date"] for _, row in same]
         if all(isinstance(date, int | float) for date in dates):
@@ -191,11 +191,11 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
             what = f"{' and '.join(same) or 'None'} of the models with results may be {model}"
             raise TextError(f"{what}; there are {', '.join(there) or 'none'}.")
         called[same[0]] = str(model)
-    kept = table[table["model"].isin(called)]
-    for (model, task), languages in kept.groupby(["model", "task"], sort=False)["language"]:
+    rows = table[table["model"].isin(called)]
+    for (model, task), languages in rows.groupby(["model", "task"], sort=False)["language"]:
         if pivot not in {None, *languages}:
             raise TextError(f"{task}: {model} has no score in {pivot}.")
-    return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
+    return rows.assign(model=rows["model"].map(called)).reset_index(drop=True)
 
 
 def score_files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
@@ -253,8 +253,8 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         task, language, metrics = _task_of(name)
         where, scores = f"{file}, results.{name}", _inner(results, name) or {}
         # ``acc,none`` and ``acc_stderr,none``, or in version 0.3 without ``,none``.
-        found = [[x for x in scores if x.split(",")[0] == metric] for metric in metrics]
-        fields = next(filter(None, found), [])
+        fitting = [[x for x in scores if x.split(",")[0] == metric] for metric in metrics]
+        fields = next(filter(None, fitting), [])
         if not fields and task in _TASKS:
             what = f"{where} has no field '{metrics[0]},none' (nor {metrics[0]!r})"
             raise TextError(f"{what}, but {', '.join(scores) or 'nothing'}.")
@@ -273,11 +273,14 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _setting(content: dict, name: str) -> dict[str, object]:
     """What makes two scores of a task incomparable, as a file says it; None where it does not."""
-    config, own = _inner(content, "config") or {}, _inner(_inner(content, "configs"), name) or {}
+    config, of_config = (
+        _inner(content, "config") or {},
+        _inner(_inner(content, "configs"), name) or {},
+    )
     of_task, few = (_inner(content, "n-shot") or {}).get(name), "num_fewshot"
-    shots = next((x for x in (of_task, own.get(few), config.get(few)) if x is not None), None)
+    shots = next((x for x in (of_task, of_config.get(few), config.get(few)) if x is not None), None)
     arguments = sorted(f"{x}={y}" for x, y in _arguments(content).items() if not _NO_SETTING(x))
-    prompt = re.sub(r" at 0x\w+", "", json.dumps([own.get(x) for x in _PROMPT]))
+    prompt = re.sub(r" at 0x\w+", "", json.dumps([of_config.get(x) for x in _PROMPT]))
     every = {x: content.get(f"{x}_sha") or content.get(x) for x in _OF_ALL}
     every |= {x: config.get(x) for x in ("limit", "gen_kwargs")} | {"model_args": arguments}
     return {f"{x} {{}}": value or "none" for x, value in every.items() if config} | {
@@ -286,7 +289,7 @@ def _setting(content: dict, name: str) -> dict[str, object]:
         "at most {} tokens": content.get("max_length"),
         "model {}": config.get("model_sha") or None,
         "version {}": (_inner(content, "versions") or {}).get(name),
-        "prompt {}": hashlib.sha256(prompt.encode()).hexdigest()[:8] if own else None,
+        "prompt {}": hashlib.sha256(prompt.encode()).hexdigest()[:8] if of_config else None,
     }
 
 

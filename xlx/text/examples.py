@@ -55,12 +55,12 @@ class Rows:
 
     def at(self, positions: Iterable[int]) -> Self:
         """The rows at these positions alone, in this order."""
-        kept = list(positions)
+        places = list(positions)
 
         def taken(row: Any) -> Any:
             if isinstance(row, np.ndarray):
-                return row[kept]
-            return row and tuple(row[i] for i in kept)
+                return row[places]
+            return row and tuple(row[i] for i in places)
 
         return replace(self, **{name: taken(getattr(self, name)) for name in self.rows})
 
@@ -120,8 +120,8 @@ def check_parallel(rows: Rows, reference: Rows) -> None:
         raise TextError(f"{sizes}: no translations of each other; `common` keeps what all have")
     if getattr(rows, "classes", ()) != getattr(reference, "classes", ()):
         raise TextError(f"{rows.name} and {reference.name} have different classes")
-    own, theirs = (zip(x.ids, x.row_labels, strict=True) for x in (rows, reference))
-    for i, ((name, label), (other, its)) in enumerate(zip(own, theirs, strict=True)):
+    here, theirs = (zip(x.ids, x.row_labels, strict=True) for x in (rows, reference))
+    for i, ((name, label), (other, its)) in enumerate(zip(here, theirs, strict=True)):
         if (name, label) != (other, its):
             what = f"position {i} is {unit} {name} in {language} and {other} in {first}"
             if name == other:
@@ -145,16 +145,20 @@ def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
         code: dict(zip(rows.ids, rows.row_labels, strict=True))
         for code, rows in by_language.items()
     }
-    there = [name for name in reference.ids if all(name in own for own in labels.values())]
-    kept = [name for name in there if len({own[name] for own in labels.values()}) == 1]
-    if not kept:
+    there = [
+        name for name in reference.ids if all(name in row_labels for row_labels in labels.values())
+    ]
+    alike = [
+        name for name in there if len({row_labels[name] for row_labels in labels.values()}) == 1
+    ]
+    if not alike:
         codes = ", ".join(by_language)
         raise TextError(f"no {reference.unit} of {reference.name} is in all of {codes}, one label")
     sets = {
-        language: rows.at(places[language][name] for name in kept)
+        language: rows.at(places[language][name] for name in alike)
         for language, rows in by_language.items()
     }
-    left_out = {"missing": len(reference) - len(there), "other label": len(there) - len(kept)}
+    left_out = {"missing": len(reference) - len(there), "other label": len(there) - len(alike)}
     return aligned(sets), left_out
 
 
@@ -198,8 +202,8 @@ def crossed(first: S, second: S) -> S:
     here, there = first.languages[0], second.languages[1]
     language = here if here == there else f"{here}-{there}"
     # the language as a word of its own: the "en" of "xnli en test", not that of "sentences"
-    own = rf"(?<![\w-]){re.escape(first.language)}(?![\w-])"
-    name, n_named = re.subn(own, language, first.name, count=1)
+    pattern = rf"(?<![\w-]){re.escape(first.language)}(?![\w-])"
+    name, n_named = re.subn(pattern, language, first.name, count=1)
     if not n_named and language != first.language:
         name = f"{first.name} and {second.name}"
     return replace(first, name=name, language=language, **{side: getattr(second, side)})

@@ -45,9 +45,11 @@ _LONGEST = 900
 class TextError(ValueError):
     """Text that cannot be used; says which file and line, or language, why, and what to do."""
 
-    def __init__(self, said: str) -> None:
+    def __init__(self, message: str) -> None:
         """Of a long message, as of a torn file's cell, the middle is left out."""
-        super().__init__(said if len(said) <= _LONGEST else f"{said[:500]} … {said[-300:]}")
+        super().__init__(
+            message if len(message) <= _LONGEST else f"{message[:500]} … {message[-300:]}"
+        )
 
 
 def files_below(path: Path, fits: Callable[[Path], object], what: str, how: str) -> list[Path]:
@@ -84,12 +86,12 @@ def unpacked(data: bytes, where: str) -> bytes:
 
 def _packing(data: bytes) -> Any:
     """The module of the packing that data starts with; None for none."""
-    return next((own for sign, own in _PACKINGS.items() if data.startswith(sign)), None)
+    return next((module for sign, module in _PACKINGS.items() if data.startswith(sign)), None)
 
 
-def _whole(read: Callable[[Any], Any], of: Any, where: str) -> Any:
+def _whole(read: Callable[[Any], Any], source: Any, where: str) -> Any:
     try:
-        return read(of)
+        return read(source)
     except _TORN as error:
         raise TextError(f"{where}: not a whole packed file ({error}); fetch it again.") from None
 
@@ -160,8 +162,8 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
             return pd.DataFrame(
                 {"id": unit.get("tuid")}
                 | {
-                    (one.get(_LANG) or one.get("lang")): _segment(one.find("seg"))
-                    for one in unit.iter("tuv")
+                    (variant.get(_LANG) or variant.get("lang")): _segment(variant.find("seg"))
+                    for variant in unit.iter("tuv")
                 }
                 for unit in ElementTree.fromstring(data).iter("tu")
             )
@@ -178,8 +180,8 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
     except TextError:
         raise
     except Exception as error:  # of torn files: whatever pyarrow and expat raise
-        told = str(error).strip().replace("\n", " ") or type(error).__name__
-        raise TextError(f"{where} is no table of text ({told}).") from None
+        reason = str(error).strip().replace("\n", " ") or type(error).__name__
+        raise TextError(f"{where} is no table of text ({reason}).") from None
 
 
 def _segment(element: ElementTree.Element | None) -> str:
@@ -307,15 +309,15 @@ def _read(kind: str, name: str) -> bytes:
     return file.read_bytes()
 
 
-def entry(kind: str, how: str, language: str, **of: str) -> dict[str, Any]:
+def entry(kind: str, how: str, language: str, **values: str) -> dict[str, Any]:
     """The row of the catalogue with these values; TextError, ended by ``how``, where none has."""
     every = _records(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv")
-    rows = [row for row in every if all(row[column] == of[column] for column in of)]
+    rows = [row for row in every if all(row[column] == values[column] for column in values)]
     for row in rows:
         if row["language"] == language:
             return dict(row)
     there = ", ".join(row["language"] for row in rows) or "nothing"
-    what = " ".join(of.values())
+    what = " ".join(values.values())
     raise TextError(f"No {kind} data ({what}) is shipped in {language}; there is {there}. {how}")
 
 

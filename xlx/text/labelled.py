@@ -186,8 +186,8 @@ def _checked(cells: list[str], n: int, place: str) -> list[str]:
     """The cells of a row, if there are n."""
     if len(cells) != n:
         withheld = " XTREME withholds the labels of its test files; the original sets have them."
-        told = withheld if n <= 3 and len(cells) == n - 1 else ""
-        raise TextError(f"{place}: {len(cells)} columns, not {n}, parted by tabs.{told}")
+        hint = withheld if n <= 3 and len(cells) == n - 1 else ""
+        raise TextError(f"{place}: {len(cells)} columns, not {n}, parted by tabs.{hint}")
     return cells
 
 
@@ -367,8 +367,8 @@ def parallel_examples(
     if task in ("POS", "NER"):
         raise TextError(f"{task} labels words: there are NLI, PI and TOPIC to classify")
     sets, left_out = common({x: load_labelled(task, x, split, **options) for x in codes})
-    kept = shortest(sets, n)
-    return {code: examples.at(kept) for code, examples in sets.items()}, left_out
+    places = shortest(sets, n)
+    return {code: examples.at(places) for code, examples in sets.items()}, left_out
 
 
 def _how_to_get(source: str) -> str:
@@ -452,29 +452,29 @@ def _find_file(path: Path, source: str, language: str, split: str) -> Path:
         return bool(named) and file.is_file()
 
     what = f"{split} part of {source} in {language}"
-    found = files.files_below(path.absolute(), fits, what, _how_to_get(source))
-    shipped = [file for file in found if file.parent.name in set(same["treebank"])]
-    return files.single_file(shipped or found, f"the {what}")
+    candidates = files.files_below(path.absolute(), fits, what, _how_to_get(source))
+    shipped = [file for file in candidates if file.parent.name in set(same["treebank"])]
+    return files.single_file(shipped or candidates, f"the {what}")
 
 
 def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
     """Code and file in SIB-200 as it is published: one folder per language, named by its label."""
-    found: dict[str, Path] = {}
+    by_label: dict[str, Path] = {}
     for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
         label = file.parent.name
         try:
             parse_tag(label)
         except TextError:
             continue
-        if label in found:
-            twice = f"{path} has {label} twice ({found[label]}, {file})"
+        if label in by_label:
+            twice = f"{path} has {label} twice ({by_label[label]}, {file})"
             raise TextError(f"{twice}; give the folder of one.")
-        found[label] = file
-    labels = codes_of(found)
+        by_label[label] = file
+    labels = codes_of(by_label)
     if (code := _variety(language, labels)) is None:
         what = f"{path} has no {split} part of sib200 in {language}."
         raise TextError(f"{what} {_how_to_get('sib200')}")
-    return code, found[labels[code]]
+    return code, by_label[labels[code]]
 
 
 def codes_of(labels: Iterable[str]) -> dict[str, str]:

@@ -265,8 +265,8 @@ def _parsed(tag: str) -> str:
         main = _Tag.get(parsed.to_tag()).prefer_macrolanguage()
     except LanguageTagError:
         raise problem from None
-    if kept := _KEPT.get(parts[0].lower()):
-        main = main.update_dict({"language": kept})
+    if code := _KEPT.get(parts[0].lower()):
+        main = main.update_dict({"language": code})
     rebuilt = "-".join(filter(None, [main.language, parsed.script, parsed.territory]))
     language = parsed.language or "und"
     private = language.startswith("x-") or ("qaa" <= language <= "qtz" and len(language) == 3)
@@ -298,9 +298,9 @@ def last_tag(name: str) -> str | None:
 def tags_at_an_end(names: Sequence[str]) -> dict[str, str]:
     """By name, the tag at an end of two names or more that are alike otherwise; {} of others."""
     for pattern in _AT_AN_END if len(names) > 1 else ():
-        found = [re.fullmatch(pattern, name) for name in names]
-        if all(found) and len({_ROLE.sub("", match["stem"]) for match in found}) == 1:
-            tags = {name: match["tag"] for name, match in zip(names, found, strict=True)}
+        matches = [re.fullmatch(pattern, name) for name in names]
+        if all(matches) and len({_ROLE.sub("", match["stem"]) for match in matches}) == 1:
+            tags = {name: match["tag"] for name, match in zip(names, matches, strict=True)}
             if len({parse_tag(x) for x in tags.values() if means_language(x)}) == len(tags):
                 return tags
     return {}

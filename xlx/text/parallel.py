@@ -152,24 +152,28 @@ def _load_known(
     origin, there, where = ORIGINS[name], [*recorded(name)], name
     if path:
         if origin.shipped:
-            own = "give a folder with your own text as the name instead of path="
-            remedy = 'to read a copy elsewhere, load "flores200"' if "flores200-" in name else own
+            remedy_of_a_folder = "give a folder with your own text as the name instead of path="
+            remedy = (
+                'to read a copy elsewhere, load "flores200"'
+                if "flores200-" in name
+                else remedy_of_a_folder
+            )
             raise ValueError(f"{name} is shipped; {remedy}.")
-        found = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
-        there, where = [x for x in there if f"{x}.{origin.suffix}" in found], f"{name} in {path}"
+        contents = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
+        there, where = [x for x in there if f"{x}.{origin.suffix}" in contents], f"{name} in {path}"
         if not there:
             raise TextError(f"{path} holds no text of {name}, such as deu_Latn.{origin.suffix}.")
     keys = _tags(name, there, where)
     keys = {key: keys[key] for key in resolve(languages, keys, where)}
     if not path:
         named = {*(f"{tag}.{origin.suffix}" for tag in keys.values()), origin.extra}
-        found = _copies(origin.shipped or _archive(name), named)
-    read = _texts(name, keys, found, local=bool(path))
+        contents = _copies(origin.shipped or _archive(name), named)
+    read = _texts(name, keys, contents, local=bool(path))
     return _assembled(name, read, origin.licence, origin.source), read.notes
 
 
 def _texts(
-    name: str, keys: Mapping[str, str], found: Mapping[str, bytes], local: bool
+    name: str, keys: Mapping[str, str], contents: Mapping[str, bytes], local: bool
 ) -> CorpusTexts:
     """The texts of file tags (``keys``: language to tag), held to the record.
 
@@ -181,10 +185,10 @@ def _texts(
     if origin.shipped:
         folder = origin.shipped.parent if origin.shipped.suffix else origin.shipped
         restore = f"restore data/{folder.name} from the repository."
-    if missing := ", ".join(keys[key] for key, file in named.items() if file not in found):
+    if missing := ", ".join(keys[key] for key, file in named.items() if file not in contents):
         raise TextError(f"{name}: there is no text in {missing}; {restore}")
     where = {key: f"{keys[key]}: {file}" for key, file in named.items()}
-    lines = {key: decode(found[file], where[key]) for key, file in named.items()}
+    lines = {key: decode(contents[file], where[key]) for key, file in named.items()}
     # What is on record of verses is all that a language has, not what is left beside others.
     changed = [x for x in keys if record[keys[x]] not in ("", files.sentences_hash(lines[x]))]
     some, notes = ", ".join(keys[key] if not local else key for key in changed), ()
@@ -196,8 +200,8 @@ def _texts(
         verses = {x: files.by_id(files.with_ids(lines[x], where[x]), where[x]) for x in keys}
         ids, texts = files.in_common(
             {
-                code: {x: v for x, v in own.items() if _SOME_LETTERS.match(v)}
-                for code, own in verses.items()
+                code: {x: v for x, v in by_id.items() if _SOME_LETTERS.match(v)}
+                for code, by_id in verses.items()
             }
         )
         segments = {"id": ids, "domain": tuple(verse.split(".")[0] for verse in ids)}
@@ -205,7 +209,7 @@ def _texts(
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
         # FLORES-200 has more columns, in ragged rows: "" where a row is short.
         header, *rows = [
-            x.split("\t") for x in decode(found.get(origin.extra, b""), origin.extra)
+            x.split("\t") for x in decode(contents.get(origin.extra, b""), origin.extra)
         ] or [[]]
         segments = {
             column: tuple(row[at] if at < len(row) else "" for row in rows)
@@ -238,16 +242,18 @@ def _archive(name: str) -> Path:
     """The archive of FLORES-200 in the cache, fetched if it is not there, and the one on record."""
     import pooch
 
-    own = f'load("{name}", path=...) with a local copy.'
+    remedy = f'load("{name}", path=...) with a local copy.'
     options = {"path": paths.CACHE / "downloads", "progressbar": progress.watched()}
     try:
         return Path(pooch.retrieve(_ARCHIVE, _PIN, fname=Path(_ARCHIVE).name, **options))
     except OSError as error:
         what = f"could not be downloaded ({type(error).__name__}); connect to the network"
-        raise DownloadError(f"{name} {what}, or {own}") from error
+        raise DownloadError(f"{name} {what}, or {remedy}") from error
     except ValueError as error:  # pooch's word for another hash
-        told = str(error).split("\n")[0]
-        raise TextError(f"{name}: {_ARCHIVE} is not the file on record ({told}); {own}") from error
+        reason = str(error).split("\n")[0]
+        raise TextError(
+            f"{name}: {_ARCHIVE} is not the file on record ({reason}); {remedy}"
+        ) from error
 
 
 def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> list[str]:
@@ -327,19 +333,19 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
     """The texts of a folder in these languages, aligned by line or by id, and the layout."""
-    columns, said = _columns(folder)
-    found = {tag: Path(f"{said}, {tag}") for tag in columns} or _files(folder)
+    columns, packing = _columns(folder)
+    by_tag = {tag: Path(f"{packing}, {tag}") for tag in columns} or _files(folder)
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
-    keys = keys_of(found, {}, str(folder), languages)
-    names = {key: found[keys[key]] for key in resolve(languages, keys, str(folder))}
+    keys = keys_of(by_tag, {}, str(folder), languages)
+    names = {key: by_tag[keys[key]] for key in resolve(languages, keys, str(folder))}
     where = {key: f"{key}: {file}" for key, file in names.items()}
     lines = {
         key: decode(files.unpacked(file.read_bytes(), where[key]), where[key])
         for key, file in names.items()
         if not columns
     }
-    layout = said or _layout(names.values(), lines.values())
+    layout = packing or _layout(names.values(), lines.values())
     segments, notes = _segments(folder), []
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
@@ -378,9 +384,13 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
     if not tables or all(map(_is_tag, parts)):
         return {}, ""
     table = pd.concat(map(files.table_of, parts), ignore_index=True)
-    numbers, own = (table.index + 1).astype(str), table.get("id")
-    named = own is not None and own.is_unique and not own.astype(str).str.contains(r"\s|None").any()
-    ids = own.astype(str) if named else numbers  # else the column is Indonesian, or has gaps
+    numbers, given = (table.index + 1).astype(str), table.get("id")
+    named = (
+        given is not None
+        and given.is_unique
+        and not given.astype(str).str.contains(r"\s|None").any()
+    )
+    ids = given.astype(str) if named else numbers  # else the column is Indonesian, or has gaps
     columns: dict[str, dict[str, str]] = {}
     for name in (x for x in table if not (x == "id" and named)):
         tags = [x for x in (str(name), last_tag(str(name))) if x and means_language(x)]
@@ -579,11 +589,11 @@ class ParallelCorpus:
         rng = np.random.default_rng(seed)
         place = {id_: position for position, id_ in enumerate(self.ids)}
         drawn = rng.choice(len(self.stock), size=min(n, len(self.stock)), replace=False)
-        kept = {place[id_] for i in drawn if (id_ := self.stock[i]) in place}
+        places = {place[id_] for i in drawn if (id_ := self.stock[i]) in place}
         salt = rng.integers(2**63)
         ranks = [hashlib.sha256(f"{salt} {id_}".encode()).digest() for id_ in self.ids]
-        rest = sorted(set(range(len(self))) - kept, key=lambda place: (ranks[place], place))
-        return self._keep(sorted([*kept, *rest[: n - len(kept)]]))
+        rest = sorted(set(range(len(self))) - places, key=lambda place: (ranks[place], place))
+        return self._keep(sorted([*places, *rest[: n - len(places)]]))
 
     def drop(self, positions: Iterable[int]) -> "ParallelCorpus":
         """The corpus without these positions (0 to n - 1), in every language."""
@@ -593,12 +603,12 @@ class ParallelCorpus:
         return self._keep([p for p in range(len(self)) if p not in gone])
 
     def _keep(self, positions: Sequence[int]) -> "ParallelCorpus":
-        def kept(row: tuple[str, ...]) -> tuple[str, ...]:
+        def picked(row: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(row[p] for p in positions)
 
-        sentences = {language: kept(row) for language, row in self.sentences.items()}
-        columns = {name: kept(row) for name, row in self.columns.items()}
-        ids, domains = kept(self.ids), kept(self.domains)
+        sentences = {language: picked(row) for language, row in self.sentences.items()}
+        columns = {name: picked(row) for name, row in self.columns.items()}
+        ids, domains = picked(self.ids), picked(self.domains)
         return replace(self, sentences=sentences, ids=ids, domains=domains, columns=columns)
 
     def text_hash(self, language: str) -> str:
@@ -693,8 +703,8 @@ def tags(name: str) -> dict[str, str]:
 
 
 def _tags(name: str, there: Iterable[str], where: str) -> dict[str, str]:
-    of = ((code, getattr(x, ORIGINS[name].variety)) for code, x in LANGUAGES.items())
-    return keys_of(there, {code: tag for code, tag in of if tag in there}, where)
+    tagged = ((code, getattr(x, ORIGINS[name].variety)) for code, x in LANGUAGES.items())
+    return keys_of(there, {code: tag for code, tag in tagged if tag in there}, where)
 
 
 def _repeats(corpus: ParallelCorpus) -> list[tuple[str, int, int]]:
@@ -702,13 +712,13 @@ def _repeats(corpus: ParallelCorpus) -> list[tuple[str, int, int]]:
 
     "Different meaning" is untrue of them.
     """
-    found = []
+    repeats = []
     for language, row in corpus.sentences.items():
         first: dict[str, int] = {}
         for position, sentence in enumerate(row):
             if first.setdefault(sentence, position) != position:
-                found.append((language, position, first[sentence]))
-    return found
+                repeats.append((language, position, first[sentence]))
+    return repeats
 
 
 def _repeated(corpus: ParallelCorpus, repeats: Sequence[tuple[str, int, int]]) -> str:

@@ -148,8 +148,8 @@ def load_questions(
         raise TextError(f"{source} is shipped alone; read a local copy as source='tydiqa'.")
     names = (file_name, f"{file_name}.xz")
     how = f"get it from {url}"
-    found = files.files_below(Path(path), lambda file: file.name in names, file_name, how)
-    file = files.single_file(found, f"the questions of {file_name}")
+    candidates = files.files_below(Path(path), lambda file: file.name in names, file_name, how)
+    file = files.single_file(candidates, f"the questions of {file_name}")
     # XTREME has cut the ids of TyDi QA's train parts to a number that many questions share.
     prefix = {"train": "train", "validation": "dev"}[split] if source == "tydiqa" else None
     return read_squad(file, name, language, prefix=prefix)
@@ -180,8 +180,8 @@ def parallel_questions(
     sets, _ = common(loaded)
     anywhere = set().union(*(questions.ids for questions in loaded.values()))
     lacking = {code: len(anywhere) - len(questions) for code, questions in loaded.items()}
-    kept = shortest(sets, n, per_context)
-    return {code: questions.at(kept) for code, questions in sets.items()}, lacking
+    places = shortest(sets, n, per_context)
+    return {code: questions.at(places) for code, questions in sets.items()}, lacking
 
 
 def questionless(questions: Questions) -> Questions:

@@ -106,8 +106,8 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     token_of: list[int] = []
     last = 0  # of the range of words that is open
 
-    def wrong(said: str) -> TextError:
-        return TextError(f"{where}, line {line}: {said}")
+    def wrong(message: str) -> TextError:
+        return TextError(f"{where}, line {line}: {message}")
 
     for line, row in enumerate(rows, first):
         n, columns = len(words), row.split("\t")
@@ -271,12 +271,12 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     def fits(file: Path) -> bool:
         return file.name.endswith((".conllu", ".conllu.xz"))
 
-    found = files.files_below(Path(path), fits, what, how)
+    candidates = files.files_below(Path(path), fits, what, how)
     parts: list[Trees] = []
-    for file in found:
+    for file in candidates:
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
-        own = {"source": source, "prefix": f"{name}:" if len(found) > 1 else ""}
-        parts.append(read_trees(files.streamed_lines(file), str(file), language, **own))
+        options = {"source": source, "prefix": f"{name}:" if len(candidates) > 1 else ""}
+        parts.append(read_trees(files.streamed_lines(file), str(file), language, **options))
     dropped = tuple(why for part in parts for why in part.dropped)
     if not any(parts):
         raise TextError(f"{path}: none of its sentences is a tree (first: {dropped[0]}).")
