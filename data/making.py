@@ -81,11 +81,15 @@ def linked(keys: Sequence[Iterable[Hashable]]) -> list[list[int]]:
     number: dict[Hashable, int] = {}
     n, pairs = (
         len(keys),
-        [(i, number.setdefault(key, len(number))) for i, own in enumerate(keys) for key in own],
+        [
+            (i, number.setdefault(key, len(number)))
+            for i, its_keys in enumerate(keys)
+            for key in its_keys
+        ],
     )
-    one, key = np.array(pairs, dtype=int).reshape(-1, 2).T
+    rows, key = np.array(pairs, dtype=int).reshape(-1, 2).T
     size = n + len(number)
-    graph = sparse.coo_array((np.ones(len(one)), (one, n + key)), shape=(size, size))
+    graph = sparse.coo_array((np.ones(len(rows)), (rows, n + key)), shape=(size, size))
     groups: dict[int, list[int]] = {}
     for i, group in enumerate(connected_components(graph, directed=False)[1][:n].tolist()):
         groups.setdefault(group, []).append(i)
@@ -121,15 +125,15 @@ def licence(folder: Path) -> str:
     if folder.name in LICENCES:
         return LICENCES[folder.name]
     readme = "".join(file.read_text("utf-8") for file in folder.glob("README*"))
-    if found := re.search(r"^License: *(\S.*?)\s*$", readme, flags=re.MULTILINE):
-        return found[1]
+    if match := re.search(r"^License: *(\S.*?)\s*$", readme, flags=re.MULTILINE):
+        return match[1]
     return "CC BY-SA 4.0"  # all of UNER, by their LICENSE.txt; UD always has the line
 
 
 def by_language(folder: Path) -> dict[str, Path]:
     """Treebank of each language, from the names of its files."""
-    found = {}
+    treebanks = {}
     for treebank in sorted(folder.iterdir()):
         file = next(iter(treebank_files(treebank).values()))
-        found[re.match("[a-z]+", file.name)[0]] = treebank
-    return found
+        treebanks[re.match("[a-z]+", file.name)[0]] = treebank
+    return treebanks

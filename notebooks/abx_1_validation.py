@@ -53,9 +53,9 @@ def spoiled(
     }
     half = set(corpus.languages[1::2])
     pairs = [
-        (one, other)
-        for one, other in combinations(corpus.languages, 2)
-        if how == "labels" or (one in half) != (other in half)
+        (first, other)
+        for first, other in combinations(corpus.languages, 2)
+        if how == "labels" or (first in half) != (other in half)
     ]
     return vectors, moved[corpus.languages[0]][1], pairs
 
@@ -179,7 +179,7 @@ def sampling(
     keys = ["model", "task", "layer", *PAIR]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
     measured = subject_scores(names, corpus, **options)
-    exact = pair_scores(pd.concat([of.table() for of in measured]))
+    exact = pair_scores(pd.concat([scores.table() for scores in measured]))
     turned = exact.rename(columns=dict(zip(PAIR, PAIR[::-1], strict=True)))
     both = pd.concat([exact, turned])[[*keys, "score"]]
     spread = spread.merge(both, on=keys).rename(columns={"score": "exact", "std": "sd"})
@@ -288,11 +288,11 @@ def retrieval_pairs(
 ) -> pd.DataFrame:
     """``MD`` and ``retrieval`` of every pair of languages, by model and `PAIRINGS`."""
     counted, tables = slice(0 if embedding_layer else 1, None), []
-    for of in measured:
-        pairs = pd.DataFrame(of.scores.pairs, columns=PAIR).assign(model=of.model)
+    for state in measured:
+        pairs = pd.DataFrame(state.scores.pairs, columns=PAIR).assign(model=state.model)
         for pairing, (*last, _) in PAIRINGS.items():
             md, retrieval = (
-                of.scores.scores[task][slice(-1, None) if at_last else counted].mean(axis=(0, 2))
+                state.scores.scores[task][slice(-1, None) if at_last else counted].mean(axis=(0, 2))
                 for task, at_last in zip(("MD", "retrieval"), last, strict=True)
             )
             tables.append(pairs.assign(pairing=pairing, MD=md, retrieval=retrieval))

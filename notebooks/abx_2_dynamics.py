@@ -72,8 +72,8 @@ def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
         for kind in range(2):
             if kind:  # no sentence at the same position
                 near.view(len(rows), n_languages, n)[at, :, rows % n] = -torch.inf
-            found = (near.argmax(dim=1) // n).numpy()
-            np.add.at(counts[kind], ((rows // n).numpy(), found), 1)
+            language = (near.argmax(dim=1) // n).numpy()
+            np.add.at(counts[kind], ((rows // n).numpy(), language), 1)
     return counts
 
 
@@ -93,8 +93,8 @@ def own_neighbours(
     """
     tables, n = [], len(corpus.languages)
     for value in nearest(names, corpus, "raw", **options):
-        own = value["counts"][:, 1].diagonal(axis1=1, axis2=2) / len(corpus)
-        mean, error = own.mean(axis=1), own.std(axis=1, ddof=1) / np.sqrt(n)
+        same = value["counts"][:, 1].diagonal(axis1=1, axis2=2) / len(corpus)
+        mean, error = same.mean(axis=1), same.std(axis=1, ddof=1) / np.sqrt(n)
         width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
         ends = {"score": mean, "low": mean - width, "high": mean + width, "n": len(corpus)}
         tables.append(pd.DataFrame({"layer": range(len(mean)), "task": OWN, **ends}))
@@ -128,9 +128,11 @@ def course_contrasts(
     course: Sequence[CheckpointScores], embedding_layer: bool = True
 ) -> dict[str, Average]:
     """`changes` of one run, ``course`` in the order of training, and each score at its lowest."""
-    steps, rows = [of.step for of in course], {}
+    steps, rows = [state.step for state in course], {}
     means = {
-        task: {of.step: average(of, task, embedding_layer=embedding_layer) for of in course}
+        task: {
+            state.step: average(state, task, embedding_layer=embedding_layer) for state in course
+        }
         for task in DRAWN
     }
     for task, at in means.items():
@@ -149,10 +151,12 @@ def run_changes(scores: pd.DataFrame) -> pd.DataFrame:
     interval over runs and languages (`mean_of_runs`).
     """
     rows = []
-    for model, of in scores.groupby("model", sort=False):
-        wide = of.pivot(index="language", columns=["task", "checkpoint", "run"], values="score")
+    for model, of_model in scores.groupby("model", sort=False):
+        wide = of_model.pivot(
+            index="language", columns=["task", "checkpoint", "run"], values="score"
+        )
         wide = wide.sort_index(axis=1)
-        for claim, (task, start, end) in changes(sorted(of["checkpoint"].unique())).items():
+        for claim, (task, start, end) in changes(sorted(of_model["checkpoint"].unique())).items():
             change = (wide[task, end] - wide[task, start]).dropna(axis=1)
             covariance = np.atleast_2d(np.cov(change.T)) / len(change)
             mean = mean_of_runs(change.mean(), covariance, len(change) - 1)
@@ -165,7 +169,7 @@ def end_contrasts(
 ) -> dict[str, Average]:
     """The scores of a run after training, and what training changed."""
     ends = {
-        task: [average(of, task, embedding_layer=embedding_layer) for of in (first, last)]
+        task: [average(state, task, embedding_layer=embedding_layer) for state in (first, last)]
         for task in DRAWN
     }
     at_end = {f"{task} at the end": after for task, (_, after) in ends.items()}
@@ -174,8 +178,8 @@ def end_contrasts(
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
     """One row per claim, one column per model: value and interval as text."""
-    told = claims.assign(told=with_interval(claims, "value", "+.2f"))
-    wide = told.pivot(index="claim", columns="model", values="told").fillna("")
+    shown = claims.assign(told=with_interval(claims, "value", "+.2f"))
+    wide = shown.pivot(index="claim", columns="model", values="told").fillna("")
     return wide.loc[claims["claim"].unique(), claims["model"].unique()]
 
 
@@ -198,7 +202,7 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
 def kinds() -> dict[str, str]:
     """What each score that is drawn over layers is of: form, then meaning."""
     kind = {x: registered()[x.partition(",")[0]].kind for x in reported_measures()} | {OWN: "form"}
-    return dict(sorted(((x, of) for x, of in kind.items() if of), key=itemgetter(1)))
+    return dict(sorted(((x, column) for x, column in kind.items() if column), key=itemgetter(1)))
 
 
 @styled
@@ -208,24 +212,24 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     ``twins``: the same of untrained twins, drawn thin; ``bags``: ``model``, ``task``, ``score``.
     """
     kind, known = kinds(), registered().values()
-    table, twins = (of.assign(kind=of["task"].map(kind)) for of in (table, twins))
+    table, twins = (part.assign(kind=part["task"].map(kind)) for part in (table, twins))
     looks = style.looks(kind, {OWN: look(BLACK, "v", ":")} | MEASURES)
     names = {measure.name: measure.label or measure.name for measure in known} | NAMES
-    table = pd.concat([rows_of(table, kind=of) for of in dict.fromkeys(kind.values())])
+    table = pd.concat([rows_of(table, kind=part) for part in dict.fromkeys(kind.values())])
     size = {"width": 2.75, "height": 1.9}
     drawn = Curves(looks=looks, labels=names, sharex="col", every=3, **size)
     on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=drawn)
     thin = {task: look | {"marker": "", "linewidth": 0.8} for task, look in looks.items()}
     drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False)
     curves(twins, "layer", "score", hue="task", style=drawn, on=on)
-    for (of, model), axes in on.axes.items():
-        for task in (task for task in ("LD", MATCHED) if kind[task] == of):
+    for (part, model), axes in on.axes.items():
+        for task in (task for task in ("LD", MATCHED) if kind[task] == part):
             (level,) = rows_of(bags, model=model, task=task)["score"]
             axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
     across(on, y=CHANCE)
-    told = [handle(label, line) for label, line in LINES.items()]
+    handles = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")
-    return on.done(LAYER, "score", handles=[*told, chance_line("chance of LD and MD")])
+    return on.done(LAYER, "score", handles=[*handles, chance_line("chance of LD and MD")])
 
 
 @styled

@@ -36,7 +36,7 @@ METHODS = ("spearman", "pearson")
 
 def layer_pairs(measured: Sequence[CheckpointScores]) -> pd.DataFrame:
     """LD and `MEANINGS` of every pair at every layer, both directions averaged."""
-    table = pd.concat([of.table() for of in measured], ignore_index=True)
+    table = pd.concat([state.table() for state in measured], ignore_index=True)
     return pair_scores(table[table["task"].isin(["LD", *MEANINGS])].drop(columns="space"))
 
 
@@ -104,12 +104,12 @@ def held_pairs(
     length = tradeoff_pairs(layer_pairs(subject_scores([Length()], corpus)))
     length = length.rename(columns={"MD": "length MD"})[[*PAIR, "length MD"]]
     tables = []
-    for of, twin, bag in zip(measured, twins, bags, strict=True):
-        found, untrained = map(layer_pairs, ([of], [twin]))
+    for state, twin, bag in zip(measured, twins, bags, strict=True):
+        trained, untrained = map(layer_pairs, ([state], [twin]))
         if not layers:
-            found, untrained = (average_layers(x, embedding_layer) for x in (found, untrained))
+            trained, untrained = (average_layers(x, embedding_layer) for x in (trained, untrained))
         keys = ["layer", *PAIR] if layers else PAIR
-        pairs = side_by_side(found, ["model", "checkpoint", *keys])
+        pairs = side_by_side(trained, ["model", "checkpoint", *keys])
         beside = {"twin": (side_by_side(untrained, keys), keys)}
         beside["bag"] = side_by_side(average_layers(layer_pairs([bag])), PAIR), PAIR
         for label, (table, on) in beside.items():
@@ -144,7 +144,11 @@ def partial_tradeoffs(
             rows,
             "LD",
             meaning,
-            {x: of for x, of in held_sets(rows, meaning).items() if given is None or x in given},
+            {
+                x: columns
+                for x, columns in held_sets(rows, meaning).items()
+                if given is None or x in given
+            },
             methods,
         )
         for key, rows in held.groupby(list(by), sort=False)

@@ -44,8 +44,8 @@ def stretched(scores: pd.DataFrame, over: str) -> pd.DataFrame:
     As Figure 8 of the paper has them, "normalised per language". NaN where a score never varies.
     """
     keys = [key for key in ("model", "task", "language", "layer", "checkpoint") if key != over]
-    of = scores.groupby([key for key in keys if key in scores])["score"]
-    lowest, highest = of.transform("min"), of.transform("max")
+    series = scores.groupby([key for key in keys if key in scores])["score"]
+    lowest, highest = series.transform("min"), series.transform("max")
     apart = (highest - lowest).where(highest > lowest)
     return scores.assign(score=(scores["score"] - lowest) / apart)
 
@@ -63,8 +63,8 @@ def heights(
     """
     options = {"by": ["language"], "embedding_layer": embedding_layer}
     tables, keys = [], ["task", "language"]
-    for of, twin, bag in zip(measured, twins, bags, strict=True):
-        table = averaged_scores([of], DRAWN, **options)
+    for state, twin, bag in zip(measured, twins, bags, strict=True):
+        table = averaged_scores([state], DRAWN, **options)
         for name, other in (("twin", [twin]), ("bag", [bag])):
             layers = options | {"embedding_layer": name == "bag" or embedding_layer}
             beside = averaged_scores(other, DRAWN, **layers).rename(columns={"score": name})
@@ -82,12 +82,12 @@ def height_correlations(table: pd.DataFrame) -> pd.DataFrame:
     model, task and ``with``: ``r``, ``low``, ``high``; or R², without an interval.
     """
     rows = []
-    for (model, task), of in table.groupby(["model", "task"], sort=False):
+    for (model, task), part in table.groupby(["model", "task"], sort=False):
         for other in ("bag", "twin"):
-            r = statistics.correlation(of, "score", other, languages=["language"])
+            r = statistics.correlation(part, "score", other, languages=["language"])
             rows.append((model, task, f"r with the {other}", r.value, r.low, r.high))
         for key in ("script", "branch"):
-            share = explained(of, "score", [key])[1]
+            share = explained(part, "score", [key])[1]
             rows.append((model, task, f"adjusted R² of the {key}", share, np.nan, np.nan))
     return pd.DataFrame(rows, columns=["model", "task", "with", "r", "low", "high"])
 
@@ -100,7 +100,7 @@ def directed_languages(
     In LD X and A are of one language and B is of the other; in MD A and B are of the other. One row
     per model and language: ``X in it``, ``X in the others``, ``difference``, largest first.
     """
-    table = pd.concat([of.table() for of in measured]).query("task == @task")
+    table = pd.concat([state.table() for state in measured]).query("task == @task")
     table = table[table["layer"] >= (0 if embedding_layer else 1)]
     sides = pd.concat([table.assign(language=table[side]) for side in PAIR])
     inside = sides["x_language"] == sides["language"]
@@ -134,5 +134,5 @@ def language_maps(
     )
     table = table.assign(framed=table["turn"]) if framed else table
     on = heatmap(table, column, "language", "score", col="panel", style=style)
-    told = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
-    return on.done("training step" if column == "checkpoint" else LAYER, handles=told)
+    handles = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
+    return on.done("training step" if column == "checkpoint" else LAYER, handles=handles)

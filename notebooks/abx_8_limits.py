@@ -170,8 +170,8 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
     """
     masks = masks_of(text, MASKED, lambda: _vocabulary(model))
     rows: dict[tuple[str, str], dict[str, float]] = {}
-    for world, of in WORLDS.items():
-        vectors = of(text)
+    for world, make in WORLDS.items():
+        vectors = make(text)
         for space, names in _MEASURED.items():
             exact = abx.exact(
                 SPACES[space](vectors),
@@ -179,12 +179,12 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
                 masks=masks if space == "raw" else None,
                 dtype=torch.float64,
             )
-            told = {task: scores.mean() for task, scores in exact.scores.items()}
+            measured = {task: scores.mean() for task, scores in exact.scores.items()}
             if space in ("raw", "centred"):
                 groups, centred = documents(text), space == "centred"
                 right = identified(vectors, groups, centred=centred)
-                told |= {f"{x} reader": y.mean() for x, y in zip(READERS, right, strict=True)}
-            for task, score in told.items():
+                measured |= {f"{x} reader": y.mean() for x, y in zip(READERS, right, strict=True)}
+            for task, score in measured.items():
                 rows.setdefault((task, space), {})[world] = float(score)
     table = pd.DataFrame(rows).T.rename_axis(["measure", "space"])
     return table.sort_index(
@@ -204,7 +204,7 @@ def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
 
     Where sentences are moved, the pairs of the first language, which stays, are scored.
     """
-    one, one_script = list(_FIRST)[:4], with_texts(text)
+    few, one_script = list(_FIRST)[:4], with_texts(text)
     moved = {
         f"MD, {how} shuffled": shuffled_text(text, how, seed)
         for how in ("translations", "lengths", "documents")
@@ -212,14 +212,14 @@ def control_table(text: ParallelCorpus, seed: int) -> pd.DataFrame:
     spoiled = moved | {
         "LD, names of languages shuffled": shuffled_text(text, "labels", seed),
         "LD, one alphabet": one_script["one alphabet"],
-        "LD, pairs of one script": text.select(one),
+        "LD, pairs of one script": text.select(few),
         "MD, without digits and punctuation": one_script["letters alone"],
     }
     rows = {"LD": {}, "MD": {}} | {name: {} for name in spoiled} | {"LD, centred": {}}
-    for world, of in WORLDS.items():
+    for world, make in WORLDS.items():
         for name, corpus in {"LD": text, "MD": text, **spoiled, "LD, centred": text}.items():
-            vectors = SPACES["centred" if name == "LD, centred" else "raw"](of(corpus))
-            pairs = [(one[0], x) for x in list(_FIRST)[1:]] if name in moved else None
+            vectors = SPACES["centred" if name == "LD, centred" else "raw"](make(corpus))
+            pairs = [(few[0], x) for x in list(_FIRST)[1:]] if name in moved else None
             exact = abx.exact(vectors, pairs=pairs, measures=(abx.LD, abx.MD), dtype=torch.float64)
             rows[name][world] = float(exact.scores[name[:2]].mean())
     return pd.DataFrame(rows).T
@@ -258,15 +258,15 @@ def latin(sentence: str) -> str:
             written += str(unicodedata.digit(character))
         else:
             parts = unicodedata.normalize("NFKD", character)
-            kept = (x for x in parts if not unicodedata.category(x).startswith("M"))
-            written += "".join(_TO_LATIN.get(x, x) for x in kept)
+            letters = (x for x in parts if not unicodedata.category(x).startswith("M"))
+            written += "".join(_TO_LATIN.get(x, x) for x in letters)
     return written
 
 
 def letters_alone(sentence: str) -> str:
     """A sentence without digits, punctuation and signs; one that has no letters stays."""
-    kept = [x if unicodedata.category(x)[0] in "LM" else " " for x in sentence]
-    return " ".join("".join(kept).split()) or sentence
+    characters = [x if unicodedata.category(x)[0] in "LM" else " " for x in sentence]
+    return " ".join("".join(characters).split()) or sentence
 
 
 #: Text → what is done to each sentence.
@@ -281,7 +281,7 @@ def with_texts(text: ParallelCorpus) -> dict[str, ParallelCorpus]:
     """The text as it is and with each of `CHANGES`, in the same languages and positions."""
     texts = {"as it is": text}
     for name, change in CHANGES.items():
-        rows = {code: tuple(map(change, of)) for code, of in text.sentences.items()}
+        rows = {code: tuple(map(change, sentences)) for code, sentences in text.sentences.items()}
         texts[name] = replace(text, name=f"{text.name}, {name}", sentences=rows)
     return texts
 
@@ -316,18 +316,20 @@ def identified(
         known, asked = (
             (x - known.mean(axis=0)) / np.where(scale, scale, 1) for x in (known, asked)
         )
-        of = np.repeat(targets, (~held).sum(), axis=0)
+        known_targets = np.repeat(targets, (~held).sum(), axis=0)
         fitted = known.T @ known + _RIDGE * len(known) * np.eye(dim)
-        told = [np.round(asked @ np.linalg.solve(fitted, known.T @ of), 9).argmax(axis=1)]
+        named = [
+            np.round(asked @ np.linalg.solve(fitted, known.T @ known_targets), 9).argmax(axis=1)
+        ]
         units = rows / np.linalg.norm(rows, axis=2, keepdims=True)
         common = units.mean(axis=(0, 1))  # without it cosines are as near as the digits of float32
         near, query = ((units[:, x] - common).reshape(-1, dim) for x in (~held, held))
         offset, near = (near @ common).astype(np.float32), near.astype(np.float32).T
         parts = np.array_split(query.astype(np.float32), max(1, len(query) // _ROWS))
         nearest = np.concatenate([(part @ near + offset).argmax(axis=1) for part in parts])
-        told.append(nearest // (~held).sum())
-        own = np.repeat(np.arange(n_languages), held.sum())
-        right[:, :, held] = (np.stack(told) == own).reshape(2, n_languages, -1)
+        named.append(nearest // (~held).sum())
+        languages = np.repeat(np.arange(n_languages), held.sum())
+        right[:, :, held] = (np.stack(named) == languages).reshape(2, n_languages, -1)
     return right
 
 
@@ -356,8 +358,8 @@ def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, n
     groups, centred = documents(corpus), space == "centred"
     codes, right = np.unique(groups, return_inverse=True)[1], []
     for vectors in subject.read(corpus).layers("raw" if centred else space):
-        told = identified(vectors, groups, centred=centred)
-        right.append([np.bincount(codes, of.sum(axis=0)) for of in told])
+        both = identified(vectors, groups, centred=centred)
+        right.append([np.bincount(codes, hits.sum(axis=0)) for hits in both])
     return {"right": np.array(right).astype(np.int32)}
 
 
@@ -428,8 +430,8 @@ def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, one panel per model."""
     style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
     on = curves(table, "layer", "score", hue="measure", col="model", style=style)
-    told = with_lines(on, chance="chance of LD and of the same language, 0.5")
-    return on.done(LAYER, "share", handles=told)
+    handles = with_lines(on, chance="chance of LD and of the same language, 0.5")
+    return on.done(LAYER, "share", handles=handles)
 
 
 #: Text → languages of Latin letters alone.
@@ -468,18 +470,21 @@ def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray
     ``other``: that of the position before, of which A is no translation either: one half, unless
     edited sentences are odd whatever they are compared with.
     """
-    reading, of = subject.read(corpus), np.array(documents(corpus))  # before ":", the language
+    reading, language_of = (
+        subject.read(corpus),
+        np.array(documents(corpus)),
+    )  # before ":", the language
     codes = [code for code in corpus.languages if code != EDITED]
-    places = [codes.index(code) * len(of) + i for i, code in enumerate(of)]
-    told: dict[str, list[list[np.ndarray]]] = {"own": [], "other": []}
+    places = [codes.index(code) * len(language_of) + i for i, code in enumerate(language_of)]
+    by_order: dict[str, list[list[np.ndarray]]] = {"own": [], "other": []}
     for vectors in reading.layers():
         stack = sparse.vstack if reading.counts else np.concatenate
         a, b = stack([vectors[code] for code in codes], dtype=np.float64)[places], vectors[EDITED]
         for name, shift in (("own", 0), ("other", 1)):
-            order = np.roll(np.arange(len(of)), shift)
+            order = np.roll(np.arange(len(language_of)), shift)
             moved = [vectors[code][order] for code in codes]
-            told[name].append([1 + np.sign(cosines(x, a) - cosines(x, b)) for x in moved])
-    return {name: np.array(layers).astype(np.uint8) for name, layers in told.items()}
+            by_order[name].append([1 + np.sign(cosines(x, a) - cosines(x, b)) for x in moved])
+    return {name: np.array(layers).astype(np.uint8) for name, layers in by_order.items()}
 
 
 def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -527,8 +532,8 @@ def worked(kind: str, start: str, x: str, subjects: Mapping[str, Subject]) -> pd
     }
     codes = [code for code in text.languages if code != EDITED]
     values = edits_told([*subjects.values()], text)
-    said = [("B", "tie", "A")[int(v["own"][-1, codes.index(x), at])] for v in values]
-    rows |= {f"nearer to X, {name}": one for name, one in zip(subjects, said, strict=True)}
+    answers = [("B", "tie", "A")[int(v["own"][-1, codes.index(x), at])] for v in values]
+    rows |= {f"nearer to X, {name}": answer for name, answer in zip(subjects, answers, strict=True)}
     return pd.DataFrame({"": rows})
 
 
@@ -565,15 +570,15 @@ def shares(
 def _scores(subjects: Mapping[str, Subject], kinds: Sequence[str], what: str) -> tuple:
     """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
     texts = [load_kind(kind) for kind in kinds]
-    of = np.array([code for text in texts for code in documents(text)])
+    language_of = np.array([code for text in texts for code in documents(text)])
     codes = [code for code in texts[0].languages if code != EDITED]
-    abroad = of != np.array(codes)[:, None]  # (n_languages, n): X is no A
-    told, scores = [edits_told([*subjects.values()], text) for text in texts], {}
-    for label, values in zip(subjects, zip(*told, strict=True), strict=True):
+    abroad = language_of != np.array(codes)[:, None]  # (n_languages, n): X is no A
+    read, scores = [edits_told([*subjects.values()], text) for text in texts], {}
+    for label, values in zip(subjects, zip(*read, strict=True), strict=True):
         twice = np.concatenate([value[what] for value in values], axis=-1)
         score = (twice * abroad).sum(axis=1) / (2 * abroad.sum(axis=0))
         scores[label] = score, ((twice == 1) & abroad).sum(axis=1) / abroad.sum(axis=0)
-    return scores, of, [document for text in texts for document in text.domains]
+    return scores, language_of, [document for text in texts for document in text.domains]
 
 
 def above_twins(subjects: Mapping[str, Subject]) -> pd.DataFrame:
@@ -595,13 +600,13 @@ def above_twins(subjects: Mapping[str, Subject]) -> pd.DataFrame:
 
 
 def _over_languages(
-    score: np.ndarray, tied: np.ndarray, of: np.ndarray, where: Sequence[str]
+    score: np.ndarray, tied: np.ndarray, language_of: np.ndarray, where: Sequence[str]
 ) -> pd.DataFrame:
     """Means by language and over languages of scores ``(n_layers, n)``, documents left out."""
-    codes, language = np.unique(of, return_inverse=True)
+    codes, language = np.unique(language_of, return_inverse=True)
     names, document = np.unique(where, return_inverse=True)
-    cells = np.zeros((len(of), len(codes), len(names)))
-    cells[np.arange(len(of)), language, document] = 1
+    cells = np.zeros((len(language_of), len(codes), len(names)))
+    cells[np.arange(len(language_of)), language, document] = 1
     n, sums = cells.sum(axis=0), np.einsum("li,icd->lcd", score, cells)
     whole, rows = n.sum(axis=1), []
     with np.errstate(invalid="ignore"):  # a language of one document has no interval
@@ -609,11 +614,11 @@ def _over_languages(
     means = sums.sum(axis=-1) / whole
     ties = np.einsum("li,icd->lc", tied, cells) / whole
     for c, code in enumerate([*codes, MEAN]):
-        one = slice(c, c + 1) if code != MEAN else slice(None)
-        kept = n[one].sum(axis=0) > 0
-        value = means[:, one].mean(axis=1)
+        chosen = slice(c, c + 1) if code != MEAN else slice(None)
+        present = n[chosen].sum(axis=0) > 0
+        value = means[:, chosen].mean(axis=1)
         error = statistics.left_out_error(
-            value, left[:, one].mean(axis=1)[:, kept], n[one].sum(axis=0)[kept]
+            value, left[:, chosen].mean(axis=1)[:, present], n[chosen].sum(axis=0)[present]
         )
         low, high = statistics.interval(value, error)
         rows.append(
@@ -625,8 +630,8 @@ def _over_languages(
                     "share": value,
                     "low": low,
                     "high": high,
-                    "tied": ties[:, one].mean(axis=1),
-                    "n": int(whole[one].sum()),
+                    "tied": ties[:, chosen].mean(axis=1),
+                    "n": int(whole[chosen].sum()),
                 }
             )
         )
@@ -641,14 +646,14 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     return rows.pivot(index="model", columns="kind", values="shown").loc[[*models], [*kinds]]
 
 
-def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFrame:
+def by_language(same_text: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFrame:
     """Language by control: a model's own bag, length, itself, and itself where X is another."""
     columns: dict[str, pd.Series] = {}
     for name, table, subject in (
-        ("length alone", own, LENGTH_ALONE),
-        ("bag of its subwords", own, f"bag, {model}"),
-        ("untrained", own, f"untrained, {model}"),
-        (model, own, model),
+        ("length alone", same_text, LENGTH_ALONE),
+        ("bag of its subwords", same_text, f"bag, {model}"),
+        ("untrained", same_text, f"untrained, {model}"),
+        (model, same_text, model),
         ("X another sentence", other, model),
     ):
         rows = rows_of(at_last(table, "layer"), model=subject, kind=COMPOSED).set_index("language")
@@ -661,9 +666,9 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
 
 
 @styled
-def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
+def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
     """The share over the depth of each model, one panel per kind of `DRAWN_KINDS`."""
-    rows = rows_of(own, language=MEAN)
+    rows = rows_of(table, language=MEAN)
     rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN_KINDS)]
     style = Curves(wrap=3, every=3, width=2.7, height=2, sharex="col")
     on = curves(rows, "depth", "share", hue="model", col="kind", style=style)

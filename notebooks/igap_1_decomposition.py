@@ -67,9 +67,9 @@ def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFram
     """
     part, rows = next(iter(of_model.task.train.values())), {}
     losses, groups = of_model.losses(level, tolerance), groups_of(part)
-    of = {name: part.labels == i for i, name in enumerate(part.classes)}
-    weights = {name: own / own.mean() for name, own in of.items()}
-    weights |= {f"{a} less {b}": weights[a] - weights[b] for a, b in combinations(of, 2)}
+    by_name = {name: part.labels == i for i, name in enumerate(part.classes)}
+    weights = {name: mask / mask.mean() for name, mask in by_name.items()}
+    weights |= {f"{a} less {b}": weights[a] - weights[b] for a, b in combinations(by_name, 2)}
     for source in dict.fromkeys(source for source, _ in losses):
         mean = np.mean([x for key, x in losses.items() if key[0] == source], axis=0)
         rows |= {(source, x): crossed_interval(mean * w, groups) for x, w in weights.items()}
@@ -124,8 +124,8 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
         scale=100,
     )
     curves(lines, "percent", "igap", hue="model", style=style, on=on)
-    one = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
-    known = zip([*NOTHING.items()][: 2 - one], ((0, (1, 2)), (0, (6, 3))), strict=False)
+    alike = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
+    known = zip([*NOTHING.items()][: 2 - alike], ((0, (1, 2)), (0, (6, 3))), strict=False)
     for (column, label), dash in known:
         for quantity, more in (("interlingual", 0), ("translated", lines["level"])):
             style = Curves(

@@ -33,9 +33,9 @@ def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["source", "seed", "k", "value"])
 
 
-def igap_scores(of: Transfers, tolerance: float) -> pd.DataFrame:
+def igap_scores(transfer: Transfers, tolerance: float) -> pd.DataFrame:
     """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
-    table = of.curves([0.0], tolerance)
+    table = transfer.curves([0.0], tolerance)
     table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
     table = table.assign(metric="IGAP", score=-table["igap"])
     return table[["metric", "source", "target", "score"]]
@@ -55,12 +55,12 @@ def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.DataFrame) -> pd.Da
     """
     rows = []
     tuned = fine_tuned.dropna(subset="score").assign(igap=lambda x: -x["score"])
-    for layer, own in frozen.groupby("layer"):
-        both = tuned.merge(own, on=["source", "target"])
-        row = {"layer": layer, "gap": own["gap"].mean(), "n": len(both)}
+    for layer, of_layer in frozen.groupby("layer"):
+        both = tuned.merge(of_layer, on=["source", "target"])
+        row = {"layer": layer, "gap": of_layer["gap"].mean(), "n": len(both)}
         if len(both) > 2:
-            found = statistics.correlation(both, "gap", "igap", languages=("source", "target"))
-            row |= {"r": found.value, "low": found.low, "high": found.high}
+            r = statistics.correlation(both, "gap", "igap", languages=("source", "target"))
+            row |= {"r": r.value, "low": r.low, "high": r.high}
         rows.append(row)
     return pd.DataFrame(rows).reindex(columns=["layer", "gap", "n", "r", "low", "high"])
 
@@ -76,15 +76,15 @@ def rank_metrics(
     """
     metrics = pd.concat([predicted, ranking.other_sources(gold.table)])
     known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
-    kept = gold.table["source"].isin(known).to_numpy()
-    if not kept.any():
+    mask = gold.table["source"].isin(known).to_numpy()
+    if not mask.any():
         raise ValueError(
             "the model has in no source a training error within the tolerance of 0, so that it "
             "has no IGAP: raise the tolerance, the epochs or the learning rate"
         )
-    table, noise, others = gold.table[kept], gold.noise[:, kept], ranking.OTHER_SOURCES
+    table, noise, others = gold.table[mask], gold.noise[:, mask], ranking.OTHER_SOURCES
     again = {m: ranking.redrawn(x, table) for m, x in (by_draw or {}).items()}
-    again[others] = gold.noise @ ranking.others(gold.table)[kept].T
+    again[others] = gold.noise @ ranking.others(gold.table)[mask].T
     ranked = ranking.rank_directions(table, metrics, noise=noise, again=again, against=others)
     return ranked.merge(permuted_languages(table, metrics).drop(columns="accuracy"), on="metric")
 

@@ -70,12 +70,12 @@ def fine_tuned(
     sparing: Sparing | None,
 ) -> dict[str, Transfers]:
     """The runs of each model by its algorithms, a subject each."""
-    found = {}
-    for model, how in ((x, one) for x, several in models.items() for one in several):
+    transfers = {}
+    for model, how in ((x, how_many) for x, several in models.items() for how_many in several):
         by = [replace(recipe, algorithm=how) for recipe in recipes]
         subject = title(model) if how == ALGORITHMS[0] else f"{title(model)}, {how}"
-        found[subject] = transfer_task([model], task, [source], by, seeds, sparing=sparing)
-    return found
+        transfers[subject] = transfer_task([model], task, [source], by, seeds, sparing=sparing)
+    return transfers
 
 
 def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Transfers], pd.Series]:
@@ -94,7 +94,7 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
         ]
         for key, part in asked.items()
     }
-    bags, words = _bags(texts, name), {key: _words(of) for key, of in texts.items()}
+    bags, words = _bags(texts, name), {key: _words(sentences) for key, sentences in texts.items()}
     fits = [
         linear_model.LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
         for c in PENALTIES
@@ -113,16 +113,18 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
         **({NEGATOR: signed} if signed else {}),
     }
     runs = {
-        subject: Transfers(task, (_as_run(subject, source, said),))
-        for subject, said in answers.items()
+        subject: Transfers(task, (_as_run(subject, source, predictions),))
+        for subject, predictions in answers.items()
     }
     return runs, pd.Series(signs, name="sign")
 
 
-def _as_run(subject: str, source: str, said: Mapping[str, np.ndarray]) -> Run:
-    steps = np.arange(len(said[f"train {source}"]))
-    said = {key: answers.astype(np.int16) for key, answers in said.items()}
-    return Run(subject, source, "vanilla", 1, 0.0, steps, np.zeros(0, np.float32), said, {}, {})
+def _as_run(subject: str, source: str, predictions: Mapping[str, np.ndarray]) -> Run:
+    steps = np.arange(len(predictions[f"train {source}"]))
+    predictions = {key: answers.astype(np.int16) for key, answers in predictions.items()}
+    return Run(
+        subject, source, "vanilla", 1, 0.0, steps, np.zeros(0, np.float32), predictions, {}, {}
+    )
 
 
 def _words(texts: Sequence[str]) -> list[set[str]]:
@@ -132,7 +134,7 @@ def _words(texts: Sequence[str]) -> list[set[str]]:
 def _bags(texts: Mapping[str, Sequence[str]], name: str) -> dict[str, sparse.csr_array]:
     """Which subwords a text has, 0 or 1."""
     read = tokenizer(name)
-    return {key: subword_sets(read, of) for key, of in texts.items()}
+    return {key: subword_sets(read, sentences) for key, sentences in texts.items()}
 
 
 def _best_sign(
@@ -170,16 +172,18 @@ def accuracies(measured: Mapping[str, Transfers], source: str, least: float) -> 
     (`TRANSLATIONS`); `MEAN_TARGET` is the mean over languages other than the source.
     """
     rows = []
-    for subject, of in measured.items():
-        ids = of.task.test[source].ids
+    for subject, transfer in measured.items():
+        ids = transfer.task.test[source].ids
         texts = np.array([x.partition(":")[0] if ":" in x else ALL_TEXTS for x in ids])
-        translated = (TRANSLATIONS,) if len(of.task.train) > 1 else ()
+        translated = (TRANSLATIONS,) if len(transfer.task.train) > 1 else ()
         for text in dict.fromkeys((*texts, ALL_TEXTS, *translated)):
             part = "train" if text == TRANSLATIONS else "test"
-            kept = texts == text if text in texts else slice(None)
+            of_text = texts == text if text in texts else slice(None)
             right = {
-                code: np.array([1.0 - of.wrong(run, part, code, -1)[kept] for run in of.runs])
-                for code in of.task.languages
+                code: np.array(
+                    [1.0 - transfer.wrong(run, part, code, -1)[of_text] for run in transfer.runs]
+                )
+                for code in transfer.task.languages
             }
             right[MEAN_TARGET] = np.mean([x for c, x in right.items() if c != source], axis=0)
             rows += [
@@ -201,9 +205,9 @@ def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> p
     has no numbers.
     """
     lost = {}
-    for subject, of in measured.items():
-        if found := of.losses(level, tolerance):
-            lost[subject] = np.mean(list(found.values()), axis=0)
+    for subject, transfer in measured.items():
+        if losses := transfer.losses(level, tolerance):
+            lost[subject] = np.mean(list(losses.values()), axis=0)
     rows: dict[str, dict[str, float]] = {subject: {} for subject in measured}
     reference = lost.get(next(iter(measured)))
     for subject, values in lost.items():
@@ -242,9 +246,9 @@ def by_text(accuracy: pd.DataFrame, source: str, least: float) -> pd.DataFrame:
         subject: {text: told(accuracy, subject, text) for text in dict.fromkeys(accuracy["text"])}
         | {
             f"{source}, unread": told(accuracy, subject, language=source),
-            f"above {100 * least:.0f} %": f"{(own > least).sum()} of {len(own)}",
+            f"above {100 * least:.0f} %": f"{(shares > least).sum()} of {len(shares)}",
         }
-        for subject, own in wide.iterrows()
+        for subject, shares in wide.iterrows()
     }
     return pd.DataFrame(rows).T
 
@@ -252,16 +256,19 @@ def by_text(accuracy: pd.DataFrame, source: str, least: float) -> pd.DataFrame:
 def said_of(measured: Mapping[str, Transfers], codes: Sequence[str], position: int) -> pd.DataFrame:
     """What the first run of each subject says of a test example in some languages."""
     rows = {}
-    for subject, of in measured.items():
-        said, classes = of.runs[0].predictions, of.task.test[codes[0]].classes
-        rows[subject] = {code: classes[said[f"test {code}"][-1, position]] for code in codes}
+    for subject, transfer in measured.items():
+        predictions, classes = transfer.runs[0].predictions, transfer.task.test[codes[0]].classes
+        rows[subject] = {code: classes[predictions[f"test {code}"][-1, position]] for code in codes}
     return pd.DataFrame(rows).T
 
 
 def shown_gaps(table: pd.DataFrame) -> pd.DataFrame:
     """`gaps` in points, as text."""
     ends = {"IGAP": ENDS, "fewer": FEWER}
-    shown = {x: [in_points(*row) for row in table[own].to_numpy(float)] for x, own in ends.items()}
+    shown = {
+        x: [in_points(*row) for row in table[columns].to_numpy(float)]
+        for x, columns in ends.items()
+    }
     shown["kept"] = [in_points(x) for x in table["kept"].astype(float)]
     return pd.DataFrame(shown, table.index).replace(r".*no model.*", "", regex=True)
 
@@ -285,23 +292,25 @@ def by_size(
     rows, fewest = {}, sizes[min(sizes)]
     for n, measured in sizes.items():
         accuracy, lost = accuracies(measured, source, 0.5), gaps(measured, level, tolerance)
-        for subject, of in measured.items():
+        for subject, transfer in measured.items():
             row = {ACCURACY: told(accuracy, subject), GAP: in_points(*lost.loc[subject, ENDS])}
-            rows[subject, n] = row | {"seeds": len(of.runs), "more": ""}
+            rows[subject, n] = row | {"seeds": len(transfer.runs), "more": ""}
             if n != min(sizes):
-                both = {x.seed for x in fewest[subject].runs} & {x.seed for x in of.runs}
-                less, own = (_right(x, source, both) for x in (fewest[subject], of))
-                *ends, side = crossed(own - less, np.arange(own.shape[1]))
+                both = {x.seed for x in fewest[subject].runs} & {x.seed for x in transfer.runs}
+                less, here = (_right(x, source, both) for x in (fewest[subject], transfer))
+                *ends, side = crossed(here - less, np.arange(here.shape[1]))
                 rows[subject, n]["more"] = in_points(*ends) + f" ({UNTOLD})" * (side == UNTOLD)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.rename_axis(["subject", "learnt"]).sort_index(sort_remaining=True)
 
 
-def _right(of: Transfers, source: str, seeds: set[int]) -> np.ndarray:
+def _right(transfer: Transfers, source: str, seeds: set[int]) -> np.ndarray:
     """Shares of targets right of each test example, ``(seeds, n)``."""
-    runs = sorted((run for run in of.runs if run.seed in seeds), key=lambda run: run.seed)
-    codes = [code for code in of.task.languages if code != source]
-    return 1 - np.array([[of.wrong(x, "test", c, -1) for c in codes] for x in runs]).mean(axis=1)
+    runs = sorted((run for run in transfer.runs if run.seed in seeds), key=lambda run: run.seed)
+    codes = [code for code in transfer.task.languages if code != source]
+    return 1 - np.array([[transfer.wrong(x, "test", c, -1) for c in codes] for x in runs]).mean(
+        axis=1
+    )
 
 
 # --- along pretraining ----------------------------------------------------------------------------
@@ -338,14 +347,16 @@ def over_runs(
     network, over runs and examples. A run without a checkpoint at the training error has no gap.
     """
     before, rows = np.mean([*untrained.losses(level, tolerance).values()], axis=(0, 1)), {}
-    for recipe, own in runs.items():
-        names, found = [*dict.fromkeys(x for x, _ in own)], {}
-        for (name, step), of in own.items():
-            wrong = [x for (source, code), x in of.last_wrong().items() if code != source]
-            found.setdefault((recipe, ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=0)
-            if lost := of.losses(level, tolerance):
-                found.setdefault((recipe, GAP, step), {})[name] = np.mean([*lost.values()], axis=0)
-        for key, values in sorted(found.items()):
+    for recipe, of_recipe in runs.items():
+        names, by_step = [*dict.fromkeys(x for x, _ in of_recipe)], {}
+        for (name, step), transfer in of_recipe.items():
+            wrong = [x for (source, code), x in transfer.last_wrong().items() if code != source]
+            by_step.setdefault((recipe, ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=0)
+            if lost := transfer.losses(level, tolerance):
+                by_step.setdefault((recipe, GAP, step), {})[name] = np.mean(
+                    [*lost.values()], axis=0
+                )
+        for key, values in sorted(by_step.items()):
             each = pd.Series({f"run {names.index(x) + 1}": y.mean() for x, y in values.items()})
             alone = [x.mean(axis=1).var(ddof=1) / len(x) for x in values.values() if len(x) > 1]
             spreads = {RUNS: each.std(), ALONE: pd.Series(alone).mean() ** 0.5}
@@ -355,8 +366,8 @@ def over_runs(
                 ends = crossed(less, np.arange(len(before)))
                 rows[key] |= dict(zip([*FEWER, "told"], ends, strict=True))
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["recipe", "what", "step"])
-    own = sorted(x for x in table if x.startswith("run "))
-    return table[[*own, "mean", *SPREADS, *FEWER, "told"]]
+    of_recipe = sorted(x for x in table if x.startswith("run "))
+    return table[[*of_recipe, "mean", *SPREADS, *FEWER, "told"]]
 
 
 def shown_runs(table: pd.DataFrame) -> pd.DataFrame:
@@ -382,8 +393,8 @@ def beside_bag(tasks: Mapping[str, Mapping[str, Transfers]], source: str) -> pd.
         sizes = np.bincount(part.labels[bare], minlength=len(part.classes))
         weights = bare.sum() / (sizes[part.labels] * len(sizes))
         of_bag = _texts(measured[BAG], source, bare, weights)
-        for subject, of in measured.items():
-            for text, right in _texts(of, source, bare, weights).items():
+        for subject, transfer in measured.items():
+            for text, right in _texts(transfer, source, bare, weights).items():
                 bag, groups = max(of_bag[text], key=np.mean)[None], np.arange(right.shape[1])
                 right = bag if subject == BAG else right
                 rows.append((name, subject, text, SHARE, *crossed(right, groups, 0.5)))
@@ -393,12 +404,14 @@ def beside_bag(tasks: Mapping[str, Mapping[str, Transfers]], source: str) -> pd.
     return pd.DataFrame(rows, columns=columns)
 
 
-def _texts(of: Transfers, source: str, bare: np.ndarray, weights: np.ndarray) -> dict:
+def _texts(transfer: Transfers, source: str, bare: np.ndarray, weights: np.ndarray) -> dict:
     """Right answers, ``(runs, n)``, by text of `beside_bag`; of strings a row a checkpoint."""
-    rows = slice(None) if of.runs[0].model in STRINGS else slice(-1, None)
+    rows = slice(None) if transfer.runs[0].model in STRINGS else slice(-1, None)
     right = {
-        code: np.concatenate([1.0 - of.wrong(run, "test", code, rows) for run in of.runs])
-        for code in of.task.languages
+        code: np.concatenate(
+            [1.0 - transfer.wrong(run, "test", code, rows) for run in transfer.runs]
+        )
+        for code in transfer.task.languages
     }
     targets = np.mean([x for code, x in right.items() if code != source], axis=0)
     return {source: right[source], TARGETS: targets, UNTIMED: (targets * weights)[:, bare]}

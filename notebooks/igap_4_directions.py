@@ -39,7 +39,7 @@ TRANSLATED = "accuracy on translations"
 Values = Mapping[tuple[str, str], np.ndarray]
 
 
-def directions(of: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
+def directions(transfers: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
     """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
 
     One row per ``model, task, source, target, algorithm``, source = target included:
@@ -48,18 +48,18 @@ def directions(of: Transfers, level: float = 0.0, tolerance: float = FITTED) -> 
     ``level`` with its interval and the other columns of `Transfers.curves`, 0 of a language with
     itself.
     """
-    curves, rows = of.curves([level], tolerance), []
-    for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in of.runs):
+    curves, rows = transfers.curves([level], tolerance), []
+    for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in transfers.runs):
         names = dict(zip(("model", "source", "algorithm"), kind, strict=True))
-        own, source = of.only(**names).runs, names["source"]
-        right = dict.fromkeys(sorted(of.task.languages, key=source.__eq__), np.nan)
-        for code in right if of.task.test else ():
-            wrong = [of.wrong(run, "test", code, -1).mean() for run in own]
+        runs, source = transfers.only(**names).runs, names["source"]
+        right = dict.fromkeys(sorted(transfers.task.languages, key=source.__eq__), np.nan)
+        for code in right if transfers.task.test else ():
+            wrong = [transfers.wrong(run, "test", code, -1).mean() for run in runs]
             right[code] = np.mean([1 - share for share in wrong])
         rows += [
             {
                 **names,
-                "task": of.task.name,
+                "task": transfers.task.name,
                 "target": x,
                 "accuracy": y,
                 "transfer_gap": right[source] - y,
@@ -74,7 +74,7 @@ def directions(of: Transfers, level: float = 0.0, tolerance: float = FITTED) -> 
 
 def of_seed(several: Sequence[Transfers], seed: int) -> Transfers:
     """The runs of one seed, of the sources of all: a source has the checkpoints of one run."""
-    runs = tuple(run for of in several for run in of.runs if run.seed == seed)
+    runs = tuple(run for transfer in several for run in transfer.runs if run.seed == seed)
     return replace(several[0], runs=runs)
 
 
@@ -93,8 +93,8 @@ def extreme_sources(gaps: pd.Series) -> dict[str, object]:
     """Of gaps by direction, as in the printed Figure 6: how often a source is best and worst."""
     known = gaps.dropna().groupby(level="target", sort=False)
     best, worst = (
-        ", ".join(f"{code} {n}" for code, n in of.str[0].value_counts().items()) or "none"
-        for of in (known.idxmin(), known.idxmax())
+        ", ".join(f"{code} {n}" for code, n in pairs.str[0].value_counts().items()) or "none"
+        for pairs in (known.idxmin(), known.idxmax())
     )
     return {
         "directions": gaps.count(),
@@ -116,16 +116,16 @@ def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
     sides = list(both.index.names)
     tables = {"all directions": (both, sides), "direction alone": (rest, sides)}
     tables |= {f"means of a {x}": (both.groupby(level=x).mean(), [x]) for x in sides}
-    found = {
+    rs = {
         what: statistics.correlations(
-            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=of
+            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=ends
         )
-        for what, (table, of) in tables.items()
+        for what, (table, ends) in tables.items()
         if len(table)
     }
     columns = ["r", "low", "high", "n"]
-    rows = [x[columns].iloc[0] for x in found.values()]
-    return pd.DataFrame(rows, [*found], columns).reindex([*tables]).astype(float)
+    rows = [x[columns].iloc[0] for x in rs.values()]
+    return pd.DataFrame(rows, [*rs], columns).reindex([*tables]).astype(float)
 
 
 def agreements(gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def agreements(gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series) -> p
         "transfer gap, another run": ("transfer_gap", again["transfer_gap"]),
         "IGAP, another run": ("igap", again["igap"]),
     }
-    tables = {name: agreement(gaps[of], other) for name, (of, other) in sides.items()}
+    tables = {name: agreement(gaps[side], other) for name, (side, other) in sides.items()}
     return pd.concat(tables, names=["of", "what"])
 
 
@@ -157,8 +157,8 @@ def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
         }
         if apart:
             apart[MEAN_TARGET] = np.mean(list(apart.values()), axis=0)
-        for target, of in apart.items():
-            rows.append((first, second, target, *crossed(of, groups)))
+        for target, lost in apart.items():
+            rows.append((first, second, target, *crossed(lost, groups)))
     columns = ["first", "second", "target", "value", "low", "high", "told"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -180,8 +180,8 @@ def source_wins(contrasts: pd.DataFrame) -> pd.Series:
 def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """What is lost from the first language to the second less what is lost the other way round."""
     rows = {
-        f"{a} → {b}, less {b} → {a}": crossed(_less(of, values[b, a]), groups)
-        for (a, b), of in values.items()
+        f"{a} → {b}, less {b} → {a}": crossed(_less(lost, values[b, a]), groups)
+        for (a, b), lost in values.items()
         if (b, a) in values and a < b
     }
     return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high", "told"])
@@ -248,8 +248,8 @@ def noisy_runs(
     sparing, runs = Sparing(((0.0, tolerance),), logits=False), {}
     for model, ratio in product(models, ratios):
         noisy, sources = partly_random(task, ratio, label_seed), task.languages[:1]
-        of = transfer_task([model], noisy, sources, [recipe], seeds, sparing=sparing)
-        runs[title(model), ratio] = of
+        transfer = transfer_task([model], noisy, sources, [recipe], seeds, sparing=sparing)
+        runs[title(model), ratio] = transfer
     return runs
 
 
@@ -261,10 +261,10 @@ def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> p
     what a ``guess`` has; there is no IGAP where no checkpoint learns the labels.
     """
     rows = []
-    for (model, ratio), of in runs.items():
-        values = {TRANSLATED: 1 - np.mean([*of.last_wrong("train").values()], axis=0)}
-        guess = {TRANSLATED: 1 - of.task.guess, "IGAP": of.task.guess}
-        if lost := of.losses(0.0, tolerance):
+    for (model, ratio), transfer in runs.items():
+        values = {TRANSLATED: 1 - np.mean([*transfer.last_wrong("train").values()], axis=0)}
+        guess = {TRANSLATED: 1 - transfer.task.guess, "IGAP": transfer.task.guess}
+        if lost := transfer.losses(0.0, tolerance):
             values["IGAP"] = np.mean(list(lost.values()), axis=0)
         rows += [
             (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])), guess[name])
@@ -281,24 +281,27 @@ POISONS = OTHER, ALIKE, COPY = (
 )
 
 
-def poisoned(of: Transfers, poison: str, share: float, seed: int) -> Transfers:
+def poisoned(transfers: Transfers, poison: str, share: float, seed: int) -> Transfers:
     """The runs asked about translations of which a share is wrong (`POISONS`).
 
     Nothing is asked anew: the answer is that to the other sentence, in the target or the source.
     """
-    labels, rng = of.task.train[of.task.languages[0]].labels, np.random.default_rng(seed)
+    labels, rng = (
+        transfers.task.train[transfers.task.languages[0]].labels,
+        np.random.default_rng(seed),
+    )
     chosen = rng.permutation(len(labels))[: round(share * len(labels))]
     rows, places, runs = np.arange(len(labels)), np.arange(len(labels)), []
     for part in [chosen[labels[chosen] == x] for x in set(labels)] if poison == ALIKE else [chosen]:
         places[part] = np.roll(part, 1)
-    for run in of.runs:
-        own, said = f"train {run.source}", dict(run.predictions)
-        for name in (f"train {code}" for code in of.task.train if code != run.source):
-            answers = said[name]
-            wrong = said[own] if poison == COPY else answers[:, places]
-            said[name] = np.where(np.isin(rows, chosen) & (answers >= 0), wrong, answers)
-        runs.append(replace(run, predictions=said))
-    return replace(of, runs=tuple(runs))
+    for run in transfers.runs:
+        learnt, predictions = f"train {run.source}", dict(run.predictions)
+        for name in (f"train {code}" for code in transfers.task.train if code != run.source):
+            answers = predictions[name]
+            wrong = predictions[learnt] if poison == COPY else answers[:, places]
+            predictions[name] = np.where(np.isin(rows, chosen) & (answers >= 0), wrong, answers)
+        runs.append(replace(run, predictions=predictions))
+    return replace(transfers, runs=tuple(runs))
 
 
 # --- figures --------------------------------------------------------------------------------------

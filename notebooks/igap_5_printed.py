@@ -22,11 +22,11 @@ def in_short(audit: Audit) -> str:
     n_averages = averages.sum() // 2
     all_right = "All" if right.sum() == len(right) - n_averages else f"{right.sum()} of"
     plural = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
-    told = ", ".join(f"{n} {plural.get(verdict, verdict)}" for verdict, n in verdicts.items())
+    counted = ", ".join(f"{n} {plural.get(verdict, verdict)}" for verdict, n in verdicts.items())
     return (
         f"{all_right} {len(right) - n_averages} printed numbers agree with what other printed "
         f"numbers give, but averages need two divisors: {by_less} of {n_averages} are sums over "
-        f"n - 1. Of {len(audit.claims)} claims made in words {told}."
+        f"n - 1. Of {len(audit.claims)} claims made in words {counted}."
     )
 
 

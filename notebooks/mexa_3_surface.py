@@ -159,24 +159,24 @@ def partial(table: pd.DataFrame, x: str, y: str, given: Sequence[str] = ()) -> d
 
 def share_correlations(points: pd.DataFrame, model: str) -> pd.DataFrame:
     """Of each of `GROUPS`: μ with the log of the share, ``alone`` and with the bag ``held``."""
-    rows, own = [], points[points["model"] == model]
+    rows, of_model = [], points[points["model"] == model]
     for group, chosen in GROUPS.items():
-        part = own.query(chosen)
+        part = of_model.query(chosen)
         for given in ([], ["bag"], ["bag", "latin"]):
             if len(part) > 3 + len(given) and (part[["mu", *given]].nunique() > 1).all():
-                found = partial(part, "log", "mu", given)
-                rows.append({"languages": group, "given": " and ".join(given) or "nothing"} | found)
+                r = partial(part, "log", "mu", given)
+                rows.append({"languages": group, "given": " and ".join(given) or "nothing"} | r)
     return pd.DataFrame(rows).assign(model=model)
 
 
 def permuted(points: pd.DataFrame, n_draws: int, seed: int) -> float:
     """How often shuffled shares go with μ as far, either way, with the bag held."""
-    rng, own = np.random.default_rng(seed), points.copy()
-    found = abs(partial(points, "log", "mu", ["bag"])["r"])
+    rng, shuffled = np.random.default_rng(seed), points.copy()
+    observed = abs(partial(points, "log", "mu", ["bag"])["r"])
     logs, count = points["log"].to_numpy(), 0
     for _ in range(n_draws):
-        own["log"] = rng.permutation(logs)
-        count += abs(partial(own, "log", "mu", ["bag"])["r"]) >= found
+        shuffled["log"] = rng.permutation(logs)
+        count += abs(partial(shuffled, "log", "mu", ["bag"])["r"]) >= observed
     return (count + 1) / (n_draws + 1)
 
 
@@ -199,8 +199,8 @@ def share_points(points: pd.DataFrame) -> Figure:
     table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
     style = Points(wrap=2, width=3.6, height=3.2, sharey=False)
     on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
-    said = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
-    for axes, label in zip(on.axes.values(), said, strict=True):
+    labels = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
+    for axes, label in zip(on.axes.values(), labels, strict=True):
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
         axes.set_ylabel(label, fontsize=9)
     return on.done("share of Llama 2's text (%, logarithmic)")

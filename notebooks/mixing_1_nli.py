@@ -42,17 +42,17 @@ def transfers(
     """
     names = list(runs[0].predictions)
 
-    def right(of: Sequence[Run]) -> np.ndarray:
-        rows = [[run.predictions[x][-1] == gold.labels for x in names] for run in of]
+    def right(of_seeds: Sequence[Run]) -> np.ndarray:
+        rows = [[run.predictions[x][-1] == gold.labels for x in names] for run in of_seeds]
         table = np.array(rows, dtype=float)
         others = [i for i, name in enumerate(names) if name != source]
         return np.concatenate([table, table[:, others].mean(axis=1, keepdims=True)], axis=1)
 
-    one, other = right(runs), right(alone)
+    pairs, other = right(runs), right(alone)
     tables = {
-        "both": mixing.averages(one, groups),
+        "both": mixing.averages(pairs, groups),
         "hypothesis alone": mixing.averages(other, groups),
-        "premise adds": claims.compared(one, other, groups),
+        "premise adds": claims.compared(pairs, other, groups),
     }
     rows = [*names, "mean of targets"]
     tables = [table.assign(language=rows, what=what) for what, table in tables.items()]
@@ -74,12 +74,12 @@ def beside_alone(
     tables = []
     for model, (*both, k) in pairs.items():
         same = np.eye(both[0].shape[1], dtype=bool)
-        one, less = (
+        pair_models, less = (
             np.stack([x[:, k, k], x[:, same].mean(axis=1), x[:, ~same].mean(axis=1)], axis=1)
             for x in both
         )
         level = mixing.averages(less[:, 1:2], groups).assign(what="hypothesis alone")
-        adds = claims.compared(one, less, groups)
+        adds = claims.compared(pair_models, less, groups)
         adds["what"] = [f"premise adds {x}" for x in PLACES]
         tables.append(pd.concat([level, adds]).assign(model=model, seeds=len(less)))
     return pd.concat(tables, ignore_index=True)
@@ -112,10 +112,12 @@ def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
                 if setting in mixing.SETTINGS:
                     key = (f"{model}, printed", label)
                     rows.setdefault(key, {})[setting] = f"{row['avg']:.1f}"
-    for (model, label), own in ours[ours["language"] == mixing.OVERALL].groupby(
+    for (model, label), rows_of_model in ours[ours["language"] == mixing.OVERALL].groupby(
         ["model", by], sort=False
     ):
-        rows[model, label] = dict(zip(own["setting"], as_points(own), strict=True))
+        rows[model, label] = dict(
+            zip(rows_of_model["setting"], as_points(rows_of_model), strict=True)
+        )
     frame = pd.DataFrame.from_dict(rows, orient="index")[list(mixing.SETTINGS[:2])]
     drops = {key: row.get("drop") for key, row in rows.items()}
     less = frame.apply(lambda row: f"{float(row['within'][:4]) - float(row['across'][:4]):.1f}", 1)
@@ -134,11 +136,11 @@ def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
         for side in ("first", "second")
     )
 
-    def shared(one: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
-        least = np.minimum(np.diff(one.indptr), np.diff(other.indptr))
-        return one.multiply(other).sum(axis=1) / np.maximum(least, 1)
+    def shared(left: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
+        least = np.minimum(np.diff(left.indptr), np.diff(other.indptr))
+        return left.multiply(other).sum(axis=1) / np.maximum(least, 1)
 
-    return np.array([[shared(one, other) for other in second] for one in first])
+    return np.array([[shared(left, other) for other in second] for left in first])
 
 
 def _in_bins(
@@ -180,10 +182,10 @@ def at_equal_overlap(
             tables.append(
                 table.assign(overlap=[*BIN_NAMES, "as across"], setting=setting, what=what)
             )
-    found = pd.concat(tables, ignore_index=True)
+    joined = pd.concat(tables, ignore_index=True)
     for kind, share in shares.items():
-        found[f"pairs {kind}"] = found["overlap"].map(dict(zip(BIN_NAMES, share, strict=True)))
-    return found
+        joined[f"pairs {kind}"] = joined["overlap"].map(dict(zip(BIN_NAMES, share, strict=True)))
+    return joined
 
 
 # --- pairs of languages ---------------------------------------------------------------------------
@@ -204,8 +206,8 @@ def pair_predictors(
     of a parallel ``corpus``. ``within`` is the mean score within the two languages.
     """
     text = load_text(corpus, list(languages), None)
-    (found,) = subject_scores([model], text, measures, pooling=pooling, max_length=None)
-    table = found.table()
+    (scored,) = subject_scores([model], text, measures, pooling=pooling, max_length=None)
+    table = scored.table()
     table["pair"] = [
         "-".join(sorted(x)) for x in zip(table["language_1"], table["language_2"], strict=True)
     ]
@@ -213,9 +215,9 @@ def pair_predictors(
     within, rows = np.diagonal(scores), []
     for (i, a), (j, b) in product(enumerate(languages), repeat=2):
         if i != j:
-            own = {"source": a, "target": b, "score": scores[i, j], "overlap": overlap[i, j]}
-            own |= {"within": (within[i] + within[j]) / 2}
-            rows.append(own | means.loc["-".join(sorted((a, b)))].to_dict())
+            row = {"source": a, "target": b, "score": scores[i, j], "overlap": overlap[i, j]}
+            row |= {"within": (within[i] + within[j]) / 2}
+            rows.append(row | means.loc["-".join(sorted((a, b)))].to_dict())
     return pd.DataFrame(rows)
 
 
@@ -234,12 +236,12 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
         except ValueError:  # too few languages
             continue
         lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
-        told = [
+        coefficients = [
             f"{t} {100 * c:+.1f} ({100 * a:.1f} to {100 * b:.1f})"
             for t, c, a, b in lines[["term", "coefficient", "low", "high"]].itertuples(index=False)
         ]
         rows[name] = {
-            "points for one SD": "; ".join(told),
+            "points for one SD": "; ".join(coefficients),
             "R²": round(fit.r_squared, 2),
             "R² on a language held out": unseen,
         }
@@ -260,8 +262,8 @@ def drops_by(
 
     each = {"all pairs": drop(ours["accuracy"])}
     for name, classes in MERGED.items():
-        of = np.isin(labels, classes)[None] * 1.0
-        each[name] = mixing_tables.ratio_values(each["all pairs"] * of, of)
+        mask = np.isin(labels, classes)[None] * 1.0
+        each[name] = mixing_tables.ratio_values(each["all pairs"] * mask, mask)
     each |= {x: drop(y) for x, y in ours.items() if x != "accuracy"}
     each["as across"] = _in_bins(ours["accuracy"], overlap)[0]["drop"][:, -1]
     values = np.stack(list(each.values()), axis=1)
@@ -318,13 +320,13 @@ def beyond(base: np.ndarray, added: np.ndarray, positive: np.ndarray) -> np.ndar
     plain = {x: auc(base[[*x]]) for x in combinations(seeds, 2 * h)}
     splits, gains = [], []
     for whole, less in plain.items():
-        for own in combinations(whole, h):
-            others = [x for x in whole if x not in own]
+        for half in combinations(whole, h):
+            others = [x for x in whole if x not in half]
             splits.append(whole)
-            gains.append(auc(base[[*own]], added[others]) - less)
+            gains.append(auc(base[[*half]], added[others]) - less)
     mean = np.mean(gains, axis=0)
     without = [
-        np.mean([x for x, of in zip(gains, splits, strict=True) if s not in of], axis=0)
+        np.mean([x for x, split in zip(gains, splits, strict=True) if s not in split], axis=0)
         for s in seeds
     ]
     return np.stack([len(seeds) * mean - (len(seeds) - 1) * x for x in without])
@@ -363,8 +365,8 @@ def overlap_reader(overlap: np.ndarray, labels: np.ndarray, at: int) -> np.ndarr
     A logistic regression on the very pairs that are asked, within the language at ``at``.
     """
     fit = linear_model.LogisticRegression().fit(overlap[at, at, :, None], labels)
-    said = fit.predict_log_proba(overlap.reshape(-1, 1))
-    return said.reshape(1, *overlap.shape, -1)
+    logs = fit.predict_log_proba(overlap.reshape(-1, 1))
+    return logs.reshape(1, *overlap.shape, -1)
 
 
 def logits_of(grids: Iterable[Grid]) -> np.ndarray:

@@ -50,8 +50,8 @@ def pair_data(
 def commonest(data: TaskData) -> Grid:
     """The grid of who always gives the commonest label of the sets."""
     shape = len(data.sets), len(data.sets), len(data.gold)
-    said = np.full(shape, np.bincount(data.gold.labels).argmax())
-    return baseline_grid("commonest label", data.sets, said)
+    answered = np.full(shape, np.bincount(data.gold.labels).argmax())
+    return baseline_grid("commonest label", data.sets, answered)
 
 
 def label_aucs(grids: Sequence[Grid], labels: np.ndarray, label: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def label_aucs(grids: Sequence[Grid], labels: np.ndarray, label: int) -> np.ndar
 
     ``grids`` are of one model, a seed each, with logits; evidence is the log odds of the label.
     """
-    logits = np.stack([one.logits for one in grids]).astype(np.float64)
+    logits = np.stack([of_seed.logits for of_seed in grids]).astype(np.float64)
     logits = np.concatenate([logits[..., [label]], np.delete(logits, label, axis=-1)], axis=-1)
     return mixing.auc_values(mixing_tables.evidence(logits), labels == label)
 
@@ -73,13 +73,13 @@ def settings_of(values: np.ndarray) -> np.ndarray:
 
 def signals(grids: Sequence[Grid], gold: Examples) -> dict[str, np.ndarray]:
     """Accuracy, that with a threshold by cell, and the AUC of each label, ``(S, L, L, n)``."""
-    logits = np.stack([one.logits for one in grids])
-    found = {
+    logits = np.stack([of_seed.logits for of_seed in grids])
+    measured = {
         "accuracy": logits.argmax(axis=-1) == gold.labels,
         THRESHOLD: mixing_tables.thresholds_by_cell(logits, gold.labels) == gold.labels,
     }
-    found = {name: right.astype(np.float64) for name, right in found.items()}
-    return found | {
+    measured = {name: right.astype(np.float64) for name, right in measured.items()}
+    return measured | {
         f"AUC, {name}": label_aucs(grids, gold.labels, k) for k, name in enumerate(gold.classes)
     }
 
@@ -114,14 +114,14 @@ def when_nothing_is_learnt(
     grids = mixing_tables.mean_grids(grid(data.jobs(asked, recipe, seeds), data.sets))
     without = partial(controls.only, part="second"), "second alone"
     alone = mixing_tables.changed_grids(*without, models, data, recipe, seeds)
-    (*own, twin), rules = grids.values(), [*alone, commonest(data)]
+    (*trained, twin), rules = grids.values(), [*alone, commonest(data)]
     rules += [twin, mixing_tables.bag_of_subwords(models[0], data.train, data.sets)]
-    summary = mixing_tables.measured([*own, *rules], mixing.summary)
+    summary = mixing_tables.measured([*trained, *rules], mixing.summary)
     keys = ["model", "setting", "language"]
-    over = mixing_tables.above_baselines(own, rules).sort_values("score", kind="stable")
-    best, told = over.drop_duplicates(keys), {"task": mixing_tables.TASK_NAMES[task]}
-    found = summary.merge(best, on=keys, how="left", suffixes=("", " less")).assign(**told)
-    return found[found["language"] == mixing.OVERALL]
+    over = mixing_tables.above_baselines(trained, rules).sort_values("score", kind="stable")
+    best, about = over.drop_duplicates(keys), {"task": mixing_tables.TASK_NAMES[task]}
+    joined = summary.merge(best, on=keys, how="left", suffixes=("", " less")).assign(**about)
+    return joined[joined["language"] == mixing.OVERALL]
 
 
 # --- same or other --------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def romanised_choices(choices: Mapping[str, pd.DataFrame], model: str, bag: str)
     """
     before, after = choices.values()
     line = np.polyfit(before[bag], before[model], 1)
-    values = {f"{x}, {key}": own[x] for key, own in choices.items() for x in (bag, model)}
+    values = {f"{x}, {key}": pairs[x] for key, pairs in choices.items() for x in (bag, model)}
     values |= {f"{x}, difference": after[x] - before[x] for x in (bag, model)}
     values["at equal overlap, difference"] = after[model] - np.polyval(line, after[bag])
     rows = {name: over_languages(each) for name, each in values.items()}
@@ -234,14 +234,14 @@ def pairs_of_states(
     """
     several = [x for name in names for x in history(name) if getattr(x, "step", 0) in steps]
     pairs = {}
-    for own, there in zip(
+    for here, there in zip(
         subject_scores(several, text, [task], **states),
         subject_scores(several, other, measures, **states),
         strict=True,
     ):
         table = there.table()
         rows = table.groupby(["language_1", "language_2", "task"])["score"].mean().unstack()
-        rows = rows.assign(**{"score": forced_choice(own, task), OVERLAP: overlap})
+        rows = rows.assign(**{"score": forced_choice(here, task), OVERLAP: overlap})
         model, step = table[["model", "checkpoint"]].iloc[0]
         pairs[model, int(step)] = rows.rename_axis(ENDS).reset_index()
     return pairs

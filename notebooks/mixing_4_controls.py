@@ -46,7 +46,9 @@ def variants(task: str, data: TaskData, seed: int, learn: bool) -> dict[str, Tas
         both = (first, "first"), (second, "second")
         parts = {f"{name} shuffled": {"parts": [part]} for name, part in both}
     return {ORDER: data} | {
-        name: replace(data, sets={x: shuffled(own, seed, **how) for x, own in data.sets.items()})
+        name: replace(
+            data, sets={x: shuffled(examples, seed, **how) for x, examples in data.sets.items()}
+        )
         for name, how in parts.items()
     }
 
@@ -66,28 +68,28 @@ def answered(
 
     The second part alone is of the first model, in order and where its own words are shuffled.
     """
-    found: Grids = {}
+    grids: Grids = {}
     first, second = PARTS[task]
-    for name, own in variants(task, data, shuffle_seed, learn).items():
+    for name, variant in variants(task, data, shuffle_seed, learn).items():
         for model in models:
-            found[task, model, name] = grid(own.jobs([model], recipe, seeds), own.sets)
+            grids[task, model, name] = grid(variant.jobs([model], recipe, seeds), variant.sets)
         if alone and name != f"{first} shuffled" and not isinstance(data.gold, Questions):
-            only, title = second_alone(own), f"{second}{ALONE}"
+            only, title = second_alone(variant), f"{second}{ALONE}"
             title += "" if name == ORDER else ", shuffled"
-            found[task, models[0], title] = grid(only.jobs(models[:1], recipe, seeds), only.sets)
-    return found
+            grids[task, models[0], title] = grid(only.jobs(models[:1], recipe, seeds), only.sets)
+    return grids
 
 
 def measured_conditions(grids: Grids, data: Mapping[str, TaskData]) -> dict:
     """By task, model and condition: accuracy and AUC (F1 of questions) as values of examples."""
-    found = {}
-    for (task, model, condition), own in grids.items():
+    measured = {}
+    for (task, model, condition), of_condition in grids.items():
         if task == "QA":
-            values = {"F1": np.stack([one.scores["F1"] for one in own])}
+            values = {"F1": np.stack([of_seed.scores["F1"] for of_seed in of_condition])}
         else:
-            values = signals(own, data[task].gold.labels, ("accuracy", "AUC"))
-        found[task, model, condition] = values
-    return found
+            values = signals(of_condition, data[task].gold.labels, ("accuracy", "AUC"))
+        measured[task, model, condition] = values
+    return measured
 
 
 def _compared(
@@ -98,12 +100,12 @@ def _compared(
     Answers of one fine-tuned model to two texts are paired by seed: their difference, and zeros. Of
     two fine-tunings (``learn``: the other one learnt shuffled words) the seeds are independent.
     """
-    for (task, model, condition), own in values.items():
-        for what, (one, other) in pairs.items():
-            if condition != one or (task, model, other) not in values:
+    for (task, model, condition), by_measure in values.items():
+        for what, (first, other) in pairs.items():
+            if condition != first or (task, model, other) not in values:
                 continue
-            alike = (ALONE in one) == (ALONE in other) and not learn
-            for measure, scores in own.items():
+            alike = (ALONE in first) == (ALONE in other) and not learn
+            for measure, scores in by_measure.items():
                 less = values[task, model, other][measure]
                 if alike:
                     scores, less = scores - less, np.zeros_like(less[:1])
@@ -124,17 +126,17 @@ def differences(
     """
     tables = []
     for about, scores, less in _compared(values, pairs, learn):
-        of = list(data[about["task"]].sets), groups_of(data[about["task"]].gold)
-        tables.append(mixing.paired_difference(scores, less, *of).assign(**about))
+        about_cells = list(data[about["task"]].sets), groups_of(data[about["task"]].gold)
+        tables.append(mixing.paired_difference(scores, less, *about_cells).assign(**about))
     return pd.concat(tables, ignore_index=True)
 
 
 def conditions(values: Mapping, data: Mapping[str, TaskData]) -> pd.DataFrame:
     """`mixing.summary` of the first measure of each condition, with ``task``, ``model``."""
     tables = []
-    for (task, model, condition), own in values.items():
+    for (task, model, condition), by_measure in values.items():
         about = list(data[task].sets), groups_of(data[task].gold)
-        table = mixing.summary(next(iter(own.values())), *about)
+        table = mixing.summary(next(iter(by_measure.values())), *about)
         tables.append(table.assign(task=TASK_NAMES[task], model=model, condition=condition))
     return pd.concat(tables, ignore_index=True)
 
@@ -151,8 +153,8 @@ def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
                     rows.setdefault((*key, ORDER), {})[setting] = f"{whole['avg'].iloc[0]:.1f}"
                     rows.setdefault((*key, "taught shuffled"), {})[setting] = f"{row['avg']:.1f}"
     mean = ours[ours["language"] == mixing.OVERALL]
-    for key, own in mean.groupby(["task", "model", "condition"], sort=False):
-        rows[key] = dict(zip(own["setting"], as_points(own), strict=True))
+    for key, part in mean.groupby(["task", "model", "condition"], sort=False):
+        rows[key] = dict(zip(part["setting"], as_points(part), strict=True))
     frame = pd.DataFrame.from_dict(rows, orient="index")[["within", "across"]]
     return frame.set_axis(pd.MultiIndex.from_tuples(rows, names=["task", "model", "condition"]))
 
@@ -160,8 +162,8 @@ def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
 def by_cells(table: pd.DataFrame, source: str) -> pd.DataFrame:
     """Differences as text: within the source, within in the mean, and across."""
     rows = {}
-    for key, own in table.groupby(["task", "model", "measure", "what"], sort=False):
-        mean, english = (rows_of(own, language=x) for x in (mixing.OVERALL, source))
+    for key, part in table.groupby(["task", "model", "measure", "what"], sort=False):
+        mean, english = (rows_of(part, language=x) for x in (mixing.OVERALL, source))
         picked = {f"within {source}": rows_of(english, setting="within")}
         picked |= {x: rows_of(mean, setting=x) for x in ("within", "across")}
         rows[key] = {name: as_points(row).iloc[0] for name, row in picked.items()}
@@ -189,28 +191,28 @@ def task_or_inference(
 
 def comparisons(values: Mapping) -> dict[str, tuple[str, str]]:
     """What is compared, name → two conditions: costs, and what the first part adds."""
-    found = {}
+    pairs = {}
     for task, _, condition in values:
         first, second = PARTS[task]
         alone, order = f"{second}{ALONE}", "" if condition == ORDER else ", shuffled"
         if ALONE in condition:
             if order:
-                found[f"cost, {alone}"] = alone, condition
+                pairs[f"cost, {alone}"] = alone, condition
         elif task != "QA":
-            kept = order and condition != f"{first} shuffled"
-            found[f"{first} adds, {condition}"] = condition, alone + (order if kept else "")
+            is_ordered = order and condition != f"{first} shuffled"
+            pairs[f"{first} adds, {condition}"] = condition, alone + (order if is_ordered else "")
         if condition != ORDER and ALONE not in condition:
-            found[f"cost, {condition}"] = ORDER, condition
-    return found
+            pairs[f"cost, {condition}"] = ORDER, condition
+    return pairs
 
 
 def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.DataFrame:
     """The first example of each task in order and shuffled."""
     rows = {}
-    for task, own in data.items():
+    for task, mixed in data.items():
         for name, part in {
-            ORDER: own.sets[source],
-            "shuffled": shuffled(own.sets[source], seed),
+            ORDER: mixed.sets[source],
+            "shuffled": shuffled(mixed.sets[source], seed),
         }.items():
             if isinstance(part, Questions):
                 rows[TASK_NAMES[task], name] = {"second part": part.questions[0]}
@@ -233,8 +235,8 @@ def means_of(
     """
     tables = []
     for about, *both in _compared(values, pairs, learn):
-        own = data[about["task"]]
-        spaced = np.array([not spaceless(code) for code in own.sets])
+        mixed = data[about["task"]]
+        spaced = np.array([not spaceless(code) for code in mixed.sets])
         kinds = {"with spaces": spaced, "without spaces": ~spaced}
         kinds = {name: mask for name, mask in kinds.items() if mask.any()}
 
@@ -243,7 +245,7 @@ def means_of(
             parts = [inside, across, *(inside[..., mask] for mask in masks)]
             return np.stack([x.mean(axis=-1) for x in parts], axis=1)
 
-        table = compared(*(means(x, kinds.values()) for x in both), groups_of(own.gold))
+        table = compared(*(means(x, kinds.values()) for x in both), groups_of(mixed.gold))
         tables.append(table.assign(**about, setting=["within", "across", *kinds]))
     return pd.concat(tables, ignore_index=True)
 
@@ -251,5 +253,5 @@ def means_of(
 def by_writing(means: pd.DataFrame) -> pd.DataFrame:
     """Of `means_of` the costs by kind of writing, by the first measure of each task."""
     first = means.groupby("task")["measure"].transform("first")
-    kept = means["what"].str.startswith("cost") & means["setting"].str.endswith("spaces")
-    return means[kept & (means["measure"] == first)].rename(columns={"setting": "writing"})
+    costs = means["what"].str.startswith("cost") & means["setting"].str.endswith("spaces")
+    return means[costs & (means["measure"] == first)].rename(columns={"setting": "writing"})

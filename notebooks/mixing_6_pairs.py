@@ -42,9 +42,9 @@ def pair_cells(
     languages: Sequence[str], pair: tuple[str, str], *, unseen_only: bool = False
 ) -> dict[str, np.ndarray]:
     """Which cells each row of Tables 4 and 9 averages, boolean ``(L, L)``; * is all languages."""
-    one, two = (np.array([code == language for code in languages]) for language in pair)
-    star = ~(one | two) if unseen_only else np.ones(len(languages), dtype=bool)
-    sides = {"l1": one, "l2": two, "*": star}
+    first, two = (np.array([code == language for code in languages]) for language in pair)
+    star = ~(first | two) if unseen_only else np.ones(len(languages), dtype=bool)
+    sides = {"l1": first, "l2": two, "*": star}
     return {
         row: np.outer(*(sides[side] for side in row.split("-", maxsplit=1))) for row in PAIRS_ROWS
     }
@@ -86,10 +86,10 @@ def pair_table(
     first, tables = next(iter(values.values())), []
     about = {"pair": "-".join(pair), "row": list(inside)}
     about["n_cells"] = [int(mask.sum()) for mask in inside.values()]
-    for name, own in values.items():
-        table = averages(own, groups).assign(**about, condition=name)
-        gain = compared(first, own, groups)
-        gain.loc[:, ["score", "low", "high"]] *= own is not first
+    for name, each in values.items():
+        table = averages(each, groups).assign(**about, condition=name)
+        gain = compared(first, each, groups)
+        gain.loc[:, ["score", "low", "high"]] *= each is not first
         table[["gain", "gain_low", "gain_high", "told"]] = gain
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -106,8 +106,8 @@ def pair_tables(
     """
     return {
         what: pd.concat(
-            pair_table(own, languages, tuple(pair.split("-")), groups, unseen_only=unseen)
-            for pair, own in by_pair.items()
+            pair_table(values, languages, tuple(pair.split("-")), groups, unseen_only=unseen)
+            for pair, values in by_pair.items()
         )
         for what, (by_pair, unseen) in asked.items()
     }
@@ -121,10 +121,10 @@ def by_row(table: pd.DataFrame, shown: pd.Series, columns: str | list[str]) -> p
 
 def printed_rows(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Table 9 for the pairs that are in it: fine-tuned, baseline and gain by row."""
-    nine, found = PrintedScores().nine, {}
+    nine, rows = PrintedScores().nine, {}
     for pair in map(tuple, pairs):
         if pair in nine.index:
-            own = {x: nine.loc[pair, x] for x in ("fine-tuned", "baseline")}
-            own["gain"] = (own["fine-tuned"] - own["baseline"]).round(1)
-            found |= {("-".join(pair), condition): x for condition, x in own.items()}
-    return pd.DataFrame(found).reindex(list(PAIRS_ROWS)) if found else pd.DataFrame()
+            printed = {x: nine.loc[pair, x] for x in ("fine-tuned", "baseline")}
+            printed["gain"] = (printed["fine-tuned"] - printed["baseline"]).round(1)
+            rows |= {("-".join(pair), condition): x for condition, x in printed.items()}
+    return pd.DataFrame(rows).reindex(list(PAIRS_ROWS)) if rows else pd.DataFrame()

@@ -118,9 +118,9 @@ def unlike(name: str, other: str) -> list[str]:
         return []
     theirs, ours = (asdict(made) | {"objectives": " + ".join(made.objectives)} for made in both)
     keys = [key for key in ours if key not in ("name", "history") and ours[key] != theirs[key]]
-    found = [f"{key} {theirs[key]} → {ours[key]}" for key in keys]
+    differences = [f"{key} {theirs[key]} → {ours[key]}" for key in keys]
     kinds = list(distinct_vocabularies([other, name]))
-    return found + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len(kinds) > 1 else [])
+    return differences + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len(kinds) > 1 else [])
 
 
 # --- losses ---------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def scored_runs(
     ``runs``: model → runs of its recipe with other seeds. Before training: step 0 of each series,
     of any other model its untrained twin.
     """
-    found = {}
+    by_title = {}
     for name in names:
         same = (name, *runs.get(name, ()))
         states = [history(run, recorded=True)[0 if first else -1] for run in same]
@@ -222,8 +222,8 @@ def scored_runs(
                 state if getattr(state, "step", None) == 0 else identity.twin_of(run)
                 for run, state in zip(same, states, strict=True)
             ]
-        found[identity.title(name)] = subject_scores(states, corpus, **options)
-    return found
+        by_title[identity.title(name)] = subject_scores(states, corpus, **options)
+    return by_title
 
 
 def spanned(apart: Average, reach: float, value: float | None = None) -> dict[str, float]:
@@ -233,8 +233,8 @@ def spanned(apart: Average, reach: float, value: float | None = None) -> dict[st
     the difference of the means over runs, else that of ``apart``. Half widths are taken together as
     of independent errors.
     """
-    of = ends(apart)
-    value, half = of["value"] if value is None else value, of["high"] - of["value"]
+    about = ends(apart)
+    value, half = about["value"] if value is None else value, about["high"] - about["value"]
     wide = np.hypot(half, reach)
     return dict(
         zip(SPAN, (value, value - half, value + half, value - wide, value + wide), strict=True)
@@ -268,7 +268,7 @@ def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFram
     """
     rows = []
     for (name, other), layers, task in product(references.items(), (MEAN, BEST), SCORED):
-        both = [[standing(of, layers, task) for of in measured[key]] for key in (name, other)]
+        both = [[standing(run, layers, task) for run in measured[key]] for key in (name, other)]
         ours, theirs = ([float(score.score) for score in side] for side in both)
         head = {"model": name, "reference": other, "layers": layers, "task": task}
         apart = spanned(
@@ -301,13 +301,13 @@ def standings(
     """
     rows = []
     for name, runs in measured.items():
-        firsts = [standing(of, BEST, MATCHED) for of in runs]
-        told = {task: [standing(of, BEST, task) for of in runs] for task in SCORED}
+        firsts = [standing(run, BEST, MATCHED) for run in runs]
+        columns = {task: [standing(run, BEST, task) for run in runs] for task in SCORED}
         if name in before:
-            own = standing(before[name][0], BEST, MATCHED)
-            told["above untrained"] = [x - own for x in firsts]
-        told["above its bag"] = [x - average(bags[name], MATCHED) for x in firsts]
-        for what, scores in told.items():
+            untrained = standing(before[name][0], BEST, MATCHED)
+            columns["above untrained"] = [x - untrained for x in firsts]
+        columns["above its bag"] = [x - average(bags[name], MATCHED) for x in firsts]
+        for what, scores in columns.items():
             values, n = [float(score.score) for score in scores], len(scores)
             reach = _student(n) * np.std(values, ddof=1) / np.sqrt(n) if n > 1 else np.nan
             head = {"model": name, "what": what, "layer": best_layer(runs[0])}
@@ -377,5 +377,5 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> 
     )
     on = lanes(table, "value", "pair", hue="layers", col="task", style=style)
     across(on, 0, **ZERO)
-    told = [handle("interval: inner documents, outer runs too", ZERO, marker="|")]
-    return on.titles(NAMES).done("score of the first model less the second's", handles=told)
+    handles = [handle("interval: inner documents, outer runs too", ZERO, marker="|")]
+    return on.titles(NAMES).done("score of the first model less the second's", handles=handles)

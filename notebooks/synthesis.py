@@ -69,9 +69,9 @@ def abx_rows(layers: pd.DataFrame) -> pd.DataFrame:
         "retrieval": ("retrieval, highest", "idxmax"),
     }
     rows = []
-    for (subject, task), of in layers.groupby(["subject", "task"], sort=False):
+    for (subject, task), rows_of_task in layers.groupby(["subject", "task"], sort=False):
         name, way = best[task]
-        rows.append((subject, name, *of.loc[getattr(of["score"], way)(), ENDS]))
+        rows.append((subject, name, *rows_of_task.loc[getattr(rows_of_task["score"], way)(), ENDS]))
     return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
 
 
@@ -88,10 +88,10 @@ def coverages(
 def mexa_rows(covered: Mapping[str, Coverage]) -> pd.DataFrame:
     """Mean μ over languages at the layer where it is highest."""
     rows = []
-    for name, of in covered.items():
-        mu = of.scores.mu
+    for name, coverage in covered.items():
+        mu = coverage.scores.mu
         best = int(np.nanargmax(np.nanmean(mu, axis=1)))
-        table = pd.DataFrame({"language": of.scores.languages, "mu": mu[best]})
+        table = pd.DataFrame({"language": coverage.scores.languages, "mu": mu[best]})
         rows.append((name, "MEXA", *over_families(table, "mu")))
     return pd.DataFrame(rows, columns=["model", "lens", *ENDS])
 
@@ -122,18 +122,22 @@ def topic_rows(probed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def inference_rows(asked: Mapping[str, Inference]) -> pd.DataFrame:
     """Accuracy in the mean of targets on the whole test part, and the drop within − across."""
     tables = []
-    for name, of in asked.items():
-        whole = of.runs()
-        gold = of.whole[of.source]
+    for name, inference in asked.items():
+        whole = inference.runs()
+        gold = inference.whole[inference.source]
         right = np.array(
             [
-                [run.predictions[x][-1] == gold.labels for x in of.languages if x != of.source]
+                [
+                    run.predictions[x][-1] == gold.labels
+                    for x in inference.languages
+                    if x != inference.source
+                ]
                 for run in whole
             ]
         ).mean(axis=1, keepdims=True)
         means = mixing.averages(right, groups_of(gold))
         tables.append(means.assign(model=name, lens="inference in targets"))
-        drop = of.summary().query("language == 'mean' and setting == 'drop'")
+        drop = inference.summary().query("language == 'mean' and setting == 'drop'")
         tables.append(drop[ENDS].assign(model=name, lens="drop across"))
     return pd.concat(tables)[["model", "lens", *ENDS]]
 
@@ -155,20 +159,20 @@ def agreement(table: pd.DataFrame, guesses: Mapping[str, float] | None = None) -
     guesses = guesses or {}
     wide = {lens: rows.set_index("model")[ENDS] for lens, rows in table.groupby("lens", sort=False)}
     rows = []
-    for one, other in combinations([x for x in LENSES if x in wide], 2):
-        both = wide[one].index.intersection(wide[other].index)
+    for first, other in combinations([x for x in LENSES if x in wide], 2):
+        both = wide[first].index.intersection(wide[other].index)
         signs = np.array(
             [
                 [
                     _order(wide[lens].loc[a], wide[lens].loc[b], guesses.get(lens, -np.inf))
                     * LENSES[lens]
-                    for lens in (one, other)
+                    for lens in (first, other)
                 ]
                 for a, b in combinations(both, 2)
             ]
         ).reshape(-1, 2)
-        told = signs[(signs != 0).all(axis=1)]
-        rows.append((one, other, int((told[:, 0] == told[:, 1]).sum()), len(told)))
+        sided = signs[(signs != 0).all(axis=1)]
+        rows.append((first, other, int((sided[:, 0] == sided[:, 1]).sum()), len(sided)))
     return pd.DataFrame(rows, columns=["lens", "other", "agree", "of"])
 
 
@@ -190,8 +194,11 @@ def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.Data
 
     LD is turned round, 1 - LD, so that more is more shared in all rows.
     """
-    own = layers[layers["subject"] == model]
-    rows = {task: of.set_index("layer")["score"] for task, of in own.groupby("task", sort=False)}
+    of_model = layers[layers["subject"] == model]
+    rows = {
+        task: part.set_index("layer")["score"]
+        for task, part in of_model.groupby("task", sort=False)
+    }
     rows = {
         "1 − LD": 1 - rows["LD"],
         "matched MD": rows["MD, like length"],
@@ -214,8 +221,8 @@ def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
     ``given depth``. Layers are few and neighbours alike, so there is no interval.
     """
     rows = []
-    for model, of in table.groupby("model", sort=False):
-        wide = of.pivot(index="layer", columns="measure", values="score").rank()
+    for model, part in table.groupby("model", sort=False):
+        wide = part.pivot(index="layer", columns="measure", values="score").rank()
         if outcome not in wide:
             continue
         depth = pd.Series(wide.index, wide.index).rank()
@@ -229,7 +236,7 @@ def with_depth(table: pd.DataFrame, outcome: str) -> pd.DataFrame:
                 depth.corr(wide[outcome]),
                 rest[name].corr(rest[outcome]),
             )
-            for name in of["measure"].unique()
+            for name in part["measure"].unique()
             if name != outcome
         ]
     columns = ["model", "measure", "r", "depth", "given depth"]
@@ -287,8 +294,8 @@ def predicted(
     for name, terms in readings.items():
         ends, varied = (np.nan,) * 3, [x for x in terms if table[x].nunique() > 1]
         if len(terms) == 1 and table[terms[0]].nunique() > 1:
-            found = statistics.correlation(table, terms[0], outcome, languages=("family",))
-            ends = found.value, found.low, found.high
+            r = statistics.correlation(table, terms[0], outcome, languages=("family",))
+            ends = r.value, r.low, r.high
         rows.append((name, *ends, held_out(table, outcome, varied, families), len(table)))
     return pd.DataFrame(rows, columns=["predictor", "r", "low", "high", "held out", "n"])
 
@@ -304,14 +311,14 @@ def pair_table(
     One column per measure and subject ("MD", "bag MD"), mean over layers and both directions.
     """
     for name, subject in subjects.items():
-        (of,) = subject_scores([subject], text, measures)
-        table = of.table()
+        (scored,) = subject_scores([subject], text, measures)
+        table = scored.table()
         both = np.sort(table[["language_1", "language_2"]].to_numpy(), axis=1)
         keys = [both[:, 0], both[:, 1], table["task"].to_numpy()]
         means = table["score"].groupby(keys).mean().unstack().add_prefix(name)
         ends = np.sort(outcome[["source", "target"]].to_numpy(), axis=1)
-        found = means.reindex(pd.MultiIndex.from_arrays(ends.T))
-        outcome = outcome.assign(**{x: found[x].to_numpy() for x in found})
+        there = means.reindex(pd.MultiIndex.from_arrays(ends.T))
+        outcome = outcome.assign(**{x: there[x].to_numpy() for x in there})
     return outcome.dropna().reset_index(drop=True)
 
 
@@ -344,10 +351,10 @@ def judged(rows: Sequence[tuple[str, str, str, Sequence[float]]]) -> pd.DataFram
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
     """One verdict per claim: `PART` where subjects differ; the numbers of all as text."""
     rows = {}
-    for key, of in table.groupby(["paper", "claim"], sort=False):
-        verdicts = set(of["verdict"])
+    for key, part in table.groupby(["paper", "claim"], sort=False):
+        verdicts = set(part["verdict"])
         numbers = "; ".join(
-            f"{x.on} {x.score:+.2f} ({x.low:+.2f} to {x.high:+.2f})" for x in of.itertuples()
+            f"{x.on} {x.score:+.2f} ({x.low:+.2f} to {x.high:+.2f})" for x in part.itertuples()
         )
         rows[key] = {"verdict": verdicts.pop() if len(verdicts) == 1 else PART, "number": numbers}
     return pd.DataFrame(rows).T.rename_axis(["paper", "claim"])
@@ -361,15 +368,15 @@ def between(values: np.ndarray) -> list[float]:
 
 def abx_claims(scores: Mapping[str, CheckpointScores]) -> list[tuple]:
     """What the ABX paper says of layers (`abx_tables.layer_contrasts`)."""
-    said = {
+    claims = {
         "LD falls to the middle layers": "LD: first layer above the middle",
         "LD rises in the last layer": "LD: last layer above the one before",
         "meaning rises to the middle layers": "MD, like length: middle above the embeddings",
     }
     return [
-        ("ABX", claim, name, [*ends(layer_contrasts(of)[contrast]).values()])
-        for claim, contrast in said.items()
-        for name, of in scores.items()
+        ("ABX", claim, name, [*ends(layer_contrasts(scored)[contrast]).values()])
+        for claim, contrast in claims.items()
+        for name, scored in scores.items()
     ]
 
 
@@ -381,14 +388,14 @@ def correlated(
     **options: object,
 ) -> dict[str, list[float]]:
     """Correlation of ``x`` with ``score`` in each table, with ``given`` held; times ``sign``."""
-    found = {}
+    by_model = {}
     for name, table in tables.items():
         held = [term for term in given if table[term].nunique() > 1]
         r = statistics.correlation(table, x, "score", given=held, **options)
-        found[name] = sorted([sign * r.low, sign * r.value, sign * r.high])
-        low, value, high = found[name]
-        found[name] = [value, low, high]
-    return found
+        by_model[name] = sorted([sign * r.low, sign * r.value, sign * r.high])
+        low, value, high = by_model[name]
+        by_model[name] = [value, low, high]
+    return by_model
 
 
 def claims_of_pairs(table: pd.DataFrame) -> list[tuple]:
@@ -409,11 +416,11 @@ def claims_of_tasks(
     tasks: Mapping[str, pd.DataFrame], covered: Mapping[str, Coverage], models: Sequence[str]
 ) -> list[tuple]:
     """MEXA: it goes with a task, beyond what text alone tells; and it is lost in the last layer."""
-    said = {"alignment goes with a task": (), "so it does, given bag, subwords, script": SURFACE}
+    claims = {"alignment goes with a task": (), "so it does, given bag, subwords, script": SURFACE}
     rows = [
-        ("MEXA", claim, on, found)
-        for claim, given in said.items()
-        for on, found in correlated(tasks, ALIGNED, given, languages=("family",)).items()
+        ("MEXA", claim, on, interval)
+        for claim, given in claims.items()
+        for on, interval in correlated(tasks, ALIGNED, given, languages=("family",)).items()
     ]
     for name in models:
         mu = covered[name].scores.mu

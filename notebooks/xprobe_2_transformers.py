@@ -32,11 +32,11 @@ def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
     two independent tests: too wide, as the sentences are the same) and ``apart``: whether the two
     intervals of the cells leave each other out, 1 above, -1 below, 0 not.
     """
-    own = cells[cells["source"] == cells["target"]]
-    best = best_layers(over_languages(own))[["subject", "task", "layer"]]
+    home = cells[cells["source"] == cells["target"]]
+    best = best_layers(over_languages(home))[["subject", "task", "layer"]]
     keys, parts = ["task", "source"], []
     for name in (subject, other):
-        at = own.merge(best[best["subject"] == name], on=["subject", "task", "layer"])
+        at = home.merge(best[best["subject"] == name], on=["subject", "task", "layer"])
         parts.append(at.set_index(keys)[["layer", "accuracy", "low", "high", "n_test"]])
     both = parts[0].join(parts[1].add_suffix("_other")).reset_index()
     p, q = both["accuracy"], both["accuracy_other"]
@@ -59,12 +59,14 @@ def at_one_layer(
     home = cells["source"] == cells["target"]
     read = {"at home": home, f"from {source}": (cells["source"] == source) & ~home}
     parts = []
-    for name, (one, other) in pairs.items():
-        last = int(cells.loc[cells["subject"] == one, "layer"].max())
+    for name, (first, other) in pairs.items():
+        last = int(cells.loc[cells["subject"] == first, "layer"].max())
         for layer, where in itertools.product((last // 2, last), read):
-            own = cells[read[where] & (cells["layer"] == layer)]
-            wide = own.pivot(index=["task", "source", "target"], columns="subject")["accuracy"]
-            more = (wide[one] - wide[other]).dropna().rename("accuracy").reset_index()
+            rows_of_layer = cells[read[where] & (cells["layer"] == layer)]
+            wide = rows_of_layer.pivot(index=["task", "source", "target"], columns="subject")[
+                "accuracy"
+            ]
+            more = (wide[first] - wide[other]).dropna().rename("accuracy").reset_index()
             if layer < last or where == "at home":
                 about = {"pair": name, "layer": layer, "read": where}
                 parts.append(over_languages(more, ["task"]).assign(**about))
@@ -104,11 +106,11 @@ def null_share(table: pd.DataFrame) -> dict[str, float]:
     two independent tests has. The tests are the same, so it should be above 0.95.
     """
     wide = table.pivot(index=[*CELL, "draw", "n_test"], columns="seed", values="accuracy")
-    one, other = wide.to_numpy()[:, :-1], wide.to_numpy()[:, 1:]
+    first, other = wide.to_numpy()[:, :-1], wide.to_numpy()[:, 1:]
     n = wide.index.get_level_values("n_test").to_numpy()[:, None]
-    mean = (one + other) / 2
+    mean = (first + other) / 2
     reach = statistics.half_width(np.sqrt(2 * mean * (1 - mean) / n))
-    within = np.abs(one - other) <= reach + 1e-12
+    within = np.abs(first - other) <= reach + 1e-12
     return {"pairs": within.size, "within": float(within.mean())}
 
 

@@ -76,10 +76,10 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
         for part in ("te", "va", *["tr"] * (path / "tr.txt").is_file()):
             rows[part] = [*_lines(path / f"{part}.txt", "sentence", "label")]
         if not (path / "tr.txt").is_file():
-            own = rows["va"]
-            if [x[:2] for x in rows["te"]] == [x[:2] for x in own]:
-                own, rows["te"] = own[::2], own[1::2]
-            rows |= {"tr": [x for i, x in enumerate(own) if i % 10], "va": own[::10]}
+            validation = rows["va"]
+            if [x[:2] for x in rows["te"]] == [x[:2] for x in validation]:
+                validation, rows["te"] = validation[::2], validation[1::2]
+            rows |= {"tr": [x for i, x in enumerate(validation) if i % 10], "va": validation[::10]}
     else:
         for part, label, sentence, place in _lines(path, "part", "label", "sentence"):
             if part not in rows:
@@ -89,20 +89,20 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
     labels = {label for part in rows.values() for _, label, _ in part}
     if len(labels) < 2 or not all(rows.values()):
         raise ValueError(f"{path} has not the parts tr, va and te, with two labels or more")
-    numbers = all(re.fullmatch(r"-?[0-9]+", own) for own in labels)
+    numbers = all(re.fullmatch(r"-?[0-9]+", validation) for validation in labels)
     classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
     parts = {}
     for short, part in _PUBLIC_PARTS.items():
-        sentences, own, bases = zip(*rows[short], strict=True)
+        sentences, validation, bases = zip(*rows[short], strict=True)
         tokens = tuple(tuple(lowered(x, language).split()) for x in sentences)
-        parts[part] = TaskPart(tokens, np.array([classes[x] for x in own], np.int64), bases)
+        parts[part] = TaskPart(tokens, np.array([classes[x] for x in validation], np.int64), bases)
     return ProbingTask(name, language, tuple(classes), **parts)
 
 
 def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
     """The released tasks of a language: a file, or a folder, of `RELEASED` each."""
     stems = {name: Path(folder) / stem for name, stem in RELEASED.items()}
-    paths_of = {x: own if own.is_dir() else own.with_suffix(".txt") for x, own in stems.items()}
+    paths_of = {x: file if file.is_dir() else file.with_suffix(".txt") for x, file in stems.items()}
     return [read_senteval(path, name, language) for name, path in paths_of.items()]
 
 
@@ -179,8 +179,8 @@ class MappingStudy:
 
     def dictionary(self, code: str) -> Path:
         """A file of words of a language and of English that translate one another."""
-        if own := self.dictionaries.get(code):
-            return paths.ROOT / own
+        if path := self.dictionaries.get(code):
+            return paths.ROOT / path
         return paths.DATA / "dictionaries" / f"{code}-en.txt"
 
     # --- encoders ---------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ class MappingStudy:
     @cached_property
     def translations(self) -> dict[str, ParallelText]:
         """By setting: the translations it is mapped by."""
-        kept = {"longest": self.longest, "most": self.n_parallel}
+        options = {"longest": self.longest, "most": self.n_parallel}
         return {
             setting: ParallelText(
-                "en", self.languages[0] if code == "en" else code, self.sources[corpus], **kept
+                "en", self.languages[0] if code == "en" else code, self.sources[corpus], **options
             )
             for setting, (code, corpus) in self.settings.items()
         }
@@ -269,27 +269,27 @@ class MappingStudy:
         """
         asks: dict[tuple[str, str, str], list[Question]] = {}
         for name in self.encoders:
-            known, own = encoders.ENCODER_NAMES[name], self.english[name]
+            known, english = encoders.ENCODER_NAMES[name], self.english[name]
             for code, pairs in self.asked.items():
                 plain = "English" if code == "en" else "not mapped"
-                asks[plain, known, code] = [(own, pairs)]
+                asks[plain, known, code] = [(english, pairs)]
                 if code == "en" and exchanged:
-                    draws = [(own, replace(pairs, exchanged=seed)) for seed in exchanged]
+                    draws = [(english, replace(pairs, exchanged=seed)) for seed in exchanged]
                     asks["premises exchanged", known, code] = draws
             for setting, (code, _) in self.settings.items():
                 made = self.mapped[name, setting], self.asked[code]
                 asks["mapped", known, shown_setting(setting)] = [made]
         flat = [question for draws in asks.values() for question in draws]
-        said = iter(encoders.inferences(flat))
+        answers = iter(encoders.inferences(flat))
         return {
-            key: np.mean([next(said) == pairs.labels for _, pairs in draws], axis=0)
+            key: np.mean([next(answers) == pairs.labels for _, pairs in draws], axis=0)
             for key, draws in asks.items()
         }
 
     def hypotheses_alone(self) -> np.ndarray:
         """Which English test pairs a bag of words of the hypothesis alone is right about."""
         known, asked = self.learnt, self.asked["en"]
-        texts = [[x for part in own.parts for x in part.second] for own in (known, asked)]
+        texts = [[x for part in side.parts for x in part.second] for side in (known, asked)]
         model = pipeline.make_pipeline(
             vectorizers.CountVectorizer(binary=True), linear_model.LogisticRegression(max_iter=500)
         )
@@ -303,8 +303,8 @@ class MappingStudy:
         for name in self.encoders:
             asked.append(self.subject(name, "en"))
             for setting, (code, _) in self.settings.items():
-                own, shown = self.mapped[name, setting], shown_setting(setting)
-                asked.append(Subject(self.lookups[code], shown, "mapped", own))
+                mapped, shown = self.mapped[name, setting], shown_setting(setting)
+                asked.append(Subject(self.lookups[code], shown, "mapped", mapped))
         return asked
 
     def noised(self, share: float) -> list[Subject]:
@@ -329,10 +329,10 @@ def shown_setting(setting: str) -> str:
 # --- differences, paired --------------------------------------------------------------------------
 
 
-def paired(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
+def paired(first: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
     """The mean of one list of answers ``(n,)`` less that of another, paired by test item:
     ``difference``, ``low`` and ``high`` (Student, 95 %, over items), in points."""
-    return _in_points(np.mean(one, axis=0) - np.mean(other, axis=0))
+    return _in_points(np.mean(first, axis=0) - np.mean(other, axis=0))
 
 
 def _in_points(differences: np.ndarray) -> dict[str, float]:
@@ -355,17 +355,19 @@ def matched_gains(
     """
     rows = []
     for task, (group, names) in itertools.product(tasks, groups.items()):
-        own = cells[(cells["task"] == task) & cells["encoder"].isin(list(names))]
-        means = own.groupby(["condition", "language"])["accuracy"].mean().unstack("condition")
+        rows_of_task = cells[(cells["task"] == task) & cells["encoder"].isin(list(names))]
+        means = (
+            rows_of_task.groupby(["condition", "language"])["accuracy"].mean().unstack("condition")
+        )
         languages = means["untrained"].dropna().index.drop("en")
         mapped = (means.loc[languages, "mapped"] - means.loc["en", "trained"]).to_numpy()
         untrained = (means["untrained"][languages] - means.loc["en", "untrained"]).to_numpy()
         home = means["mapped"].get("en-mapped", np.nan) - means.loc["en", "trained"]
         columns = {"mapped": mapped.mean(), "untrained": untrained.mean()}
         columns |= {"English to English": home}
-        row = {name: 100 * own for name, own in columns.items()}
-        of = _in_points(mapped - untrained)
-        row |= of | {"points": told_points(of), "n": len(languages)}
+        row = {name: 100 * rows_of_task for name, rows_of_task in columns.items()}
+        gain = _in_points(mapped - untrained)
+        row |= gain | {"points": told_points(gain), "n": len(languages)}
         each = 100 * (mapped - untrained)
         row |= {"least": min(each, default=np.nan), "most": max(each, default=np.nan)}
         rows.append({"task": task, "encoders": group, "above": (each > 0).sum()} | row)
@@ -376,26 +378,26 @@ def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Of each `length_abroad` the means in per cent, and in points with Student's interval over
     encoders what inference ``lost`` in English and the map ``added`` abroad."""
     rows = []
-    for where, own in tables.items():
-        row = {"where": where} | (100 * own.mean()).to_dict()
+    for where, table in tables.items():
+        row = {"where": where} | (100 * table.mean()).to_dict()
         for name, more, less in (
             ("lost", "untrained English", "English"),
             ("added", "abroad", "untrained abroad"),
         ):
-            of = _in_points((own[more] - own[less]).to_numpy())
-            row |= {name: of["difference"], f"{name}_low": of["low"]}
-            row[f"{name}_told"] = told_points(of)
+            gain = _in_points((table[more] - table[less]).to_numpy())
+            row |= {name: gain["difference"], f"{name}_low": gain["low"]}
+            row[f"{name}_told"] = told_points(gain)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def length_abroad(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
     """Accuracies on SentLen, one row per encoder: "English", "abroad" (mapped), and "untrained"."""
-    own = cells[(cells["task"] == "SentLen") & cells["encoder"].isin(list(encoders))]
-    own = own[own["language"] != "en-mapped"]
-    home = own["language"].eq("en").map({True: "English", False: "abroad"})
-    place = own["condition"].eq("untrained").map({True: "untrained ", False: ""}) + home
-    return own.assign(place=place).pivot_table("accuracy", "encoder", "place")
+    lengths = cells[(cells["task"] == "SentLen") & cells["encoder"].isin(list(encoders))]
+    lengths = lengths[lengths["language"] != "en-mapped"]
+    home = lengths["language"].eq("en").map({True: "English", False: "abroad"})
+    place = lengths["condition"].eq("untrained").map({True: "untrained ", False: ""}) + home
+    return lengths.assign(place=place).pivot_table("accuracy", "encoder", "place")
 
 
 def length_gains(
@@ -410,17 +412,17 @@ def length_gains(
     text.
     """
     known = cells.loc[cells["condition"] == "untrained", "language"]
-    own = cells[(cells["task"] == "SentLen") & (cells["condition"] != "untrained")]
-    own = own[own["language"].isin([*known, "en-mapped"])]
-    where = own["language"].map({"en": "English", "en-mapped": "English to English"})
-    table = pd.concat([own.assign(condition=where.fillna("other languages")), *noised])
+    lengths = cells[(cells["task"] == "SentLen") & (cells["condition"] != "untrained")]
+    lengths = lengths[lengths["language"].isin([*known, "en-mapped"])]
+    where = lengths["language"].map({"en": "English", "en-mapped": "English to English"})
+    table = pd.concat([lengths.assign(condition=where.fillna("other languages")), *noised])
     wide = table.pivot_table("accuracy", "encoder", "condition", sort=False).loc[list(encoders)]
     rows = []
     for name in wide.columns.drop("English"):
         gain = _in_points((wide[name] - wide["English"]).to_numpy())
         more = _in_points((wide["other languages"] - wide[name]).to_numpy())
-        told = {"points": told_points(gain), "behind": told_points(more)}
-        rows.append({"condition": name} | gain | told | {f"more_{x}": y for x, y in more.items()})
+        shown = {"points": told_points(gain), "behind": told_points(more)}
+        rows.append({"condition": name} | gain | shown | {f"more_{x}": y for x, y in more.items()})
     return pd.DataFrame(rows)
 
 
@@ -438,26 +440,26 @@ def baselines(studies: Mapping[str, MappingStudy]) -> pd.DataFrame:
     rows = []
     for name, study in studies.items():
         right, labels = study.hypotheses_alone(), study.asked["en"].labels
-        told = in_points(right.mean(), *statistics.share_interval(right.sum(), len(right)))
+        shown = in_points(right.mean(), *statistics.share_interval(right.sum(), len(right)))
         most = 100 * np.bincount(labels).max() / len(labels)
-        rows.append((name, told, most, len(study.learnt), len(right)))
+        rows.append((name, shown, most, len(study.learnt), len(right)))
     return pd.DataFrame(rows, columns=["text", "alone", "commonest", "learnt", "asked"])
 
 
 Answers = Mapping[tuple[str, str, str], np.ndarray]
 
 
-def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
+def compared(answers: Answers, first: str, other: str) -> pd.DataFrame:
     """Two conditions of `MappingStudy.inference`, where both have a language, `paired`: one row per
     encoder and one for the mean of all, with both accuracies in per cent and ``points``."""
-    keys = [key for key in answers if key[0] == one and (other, *key[1:]) in answers]
+    keys = [key for key in answers if key[0] == first and (other, *key[1:]) in answers]
     groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}
     rows = []
-    for encoder, own in (groups | {"mean": keys}).items():
-        both = [[answers[key] for key in own], [answers[other, *key[1:]] for key in own]]
-        shares = {x: 100 * np.mean(y) for x, y in zip((one, other), both, strict=True)}
-        of = paired(*both)
-        rows.append({"encoder": encoder} | shares | of | {"points": told_points(of)})
+    for encoder, some in (groups | {"mean": keys}).items():
+        both = [[answers[key] for key in some], [answers[other, *key[1:]] for key in some]]
+        shares = {x: 100 * np.mean(y) for x, y in zip((first, other), both, strict=True)}
+        gain = paired(*both)
+        rows.append({"encoder": encoder} | shares | gain | {"points": told_points(gain)})
     return pd.DataFrame(rows)
 
 
@@ -475,12 +477,12 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     means = cells.groupby(["condition", "task", "language"])["accuracy"].mean()
     rows = []
     for task, (name, (condition, base)) in itertools.product(tasks, _GAINS.items()):
-        own = means[condition, task]
-        for code in own.index.drop(["en", "en-mapped"], errors="ignore"):
-            gain = own[code] - means[base, task, "en"]
+        by_code = means[condition, task]
+        for code in by_code.index.drop(["en", "en-mapped"], errors="ignore"):
+            gain = by_code[code] - means[base, task, "en"]
             rows.append({"task": task, "condition": name, "language": code, "gain": gain})
-        if "en-mapped" in own:
-            home = own["en-mapped"] - means[base, task, "en"]
+        if "en-mapped" in by_code:
+            home = by_code["en-mapped"] - means[base, task, "en"]
             rows.append({"task": task, "condition": "English to English", "gain": home})
     style = Lanes(scale=100, lane=0.2, labels="a language", spread=0.3, interval=False, width=2.4)
     on = lanes(pd.DataFrame(rows), "gain", "condition", col="task", style=style)

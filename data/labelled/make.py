@@ -570,7 +570,7 @@ def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     english = [row[:2] for row in rows["en"]]
     if any([row[:2] for row in of_code] != english for of_code in rows.values()):
         raise SystemExit("sick: the languages have not the same pairs in the same order")
-    kept = [
+    left = [
         place
         for place in range(len(english))
         if not any(
@@ -579,13 +579,13 @@ def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             for text in of_code[place][2:4]
         )
     ]
-    print(f"sick: {len(kept)} of {len(english)} pairs are not in the pretraining text")
+    print(f"sick: {len(left)} of {len(english)} pairs are not in the pretraining text")
     parts = {"train": "train", "validation": "trial", "test": "test"}
     for code, of_code in rows.items():
         rows = [
             (split, f"{part}:{of_code[place][0]}", *of_code[place][2:])
             for split, part in parts.items()
-            for place in kept
+            for place in left
             if of_code[place][1] == part
         ]
         columns = "split\tid\tsentence1\tsentence2\tlabel\trelatedness"
@@ -651,8 +651,8 @@ def main() -> None:
     if given.only:
         made = list(ALONE[given.only](folder, forbidden))
         known = files.catalogue("labelled", whole=True)
-        kept = known[~known["source"].isin({row[1] for row in made})]
-        save_table([*kept.itertuples(index=False, name=None), *made])
+        others = known[~known["source"].isin({row[1] for row in made})]
+        save_table([*others.itertuples(index=False, name=None), *made])
         return
     rows = list(ud(folder, forbidden))
     save_table(rows)  # PUD looks at what was drawn from UD

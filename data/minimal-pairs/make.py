@@ -86,16 +86,16 @@ def words_of(rows: list[str], text: str) -> list[Word]:
     return words
 
 
-def exchanged(text: str, one: tuple[int, int], other: tuple[int, int]) -> str:
+def exchanged(text: str, first: tuple[int, int], other: tuple[int, int]) -> str:
     """The text with two parts in each other's place."""
-    (a, b), (c, d) = sorted([one, other])
+    (a, b), (c, d) = sorted([first, other])
     return text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
 
 
 # --- what can be exchanged ---
 
 
-def linked(words: list[Word], one: list[int], two: list[int]) -> bool:
+def linked(words: list[Word], some: list[int], two: list[int]) -> bool:
     """Whether two parts are of one coordination or apposition, or one belongs to the other."""
 
     def first(k: int) -> int:
@@ -103,8 +103,8 @@ def linked(words: list[Word], one: list[int], two: list[int]) -> bool:
             k = words[k].head
         return k
 
-    into = any(words[k].head in b for a, b in ((one, two), (two, one)) for k in a)
-    return into or first(one[0]) == first(two[0])
+    into = any(words[k].head in b for a, b in ((some, two), (two, some)) for k in a)
+    return into or first(some[0]) == first(two[0])
 
 
 def apart(text: str, word: tuple[int, int], language: str) -> bool:
@@ -144,14 +144,14 @@ def plural_class(number: str) -> str:
 
 def numbers(text: str, words: list[Word], language: str) -> Iterator[str]:
     """Two numbers in digits: both years, or neither, nor a day or a month."""
-    found = [
+    places = [
         i
         for i, w in enumerate(words)
         if re.fullmatch(r"\d+([.,]\d+)*", w.form)
         and w.whole
         and (language == "zh" or apart(text, w.place, language))
     ]
-    for i, j in combinations(found, 2):
+    for i, j in combinations(places, 2):
         a, b = words[i], words[j]
         years = {bool(YEAR.fullmatch(x.form)) for x in (a, b)}
         fits = a.form != b.form and len(years) == 1 and not linked(words, [i], [j]) and j > i + 1
@@ -183,19 +183,19 @@ def names(text: str, words: list[Word], language: str) -> Iterator[str]:
             return parted and all(w.form not in "東西南北大小前後新" for w in near)
         return not any(w.tag in more and (w.form[0].isupper() or w.tag == "X") for w in near)
 
-    for one, two in combinations(filter(whole, runs), 2):
-        spans = [(words[r[0]].start, words[r[-1]].end) for r in (one, two)]
+    for some, two in combinations(filter(whole, runs), 2):
+        spans = [(words[r[0]].start, words[r[-1]].end) for r in (some, two)]
         parts = [text[a:b] for a, b in spans]
         fits = parts[0] != parts[1] and all(text.count(x) == 1 for x in parts)
-        fits &= all(apart(text, x, language) for x in spans) and not linked(words, one, two)
+        fits &= all(apart(text, x, language) for x in spans) and not linked(words, some, two)
         fits &= not any(map(TIMES.fullmatch, parts))
-        forms = [[words[r[0]].features.get(x) for x in ("Case", "Animacy")] for r in (one, two)]
+        forms = [[words[r[0]].features.get(x) for x in ("Case", "Animacy")] for r in (some, two)]
         fits &= (
             forms[0] == forms[1]
             or language not in ("de", "ru")
             or (language == "de" and "Gen" not in (forms[0][0], forms[1][0]))
         )
-        if fits and alike(words, one[0], two[0], language):
+        if fits and alike(words, some[0], two[0], language):
             yield exchanged(text, *spans)
 
 
@@ -218,7 +218,7 @@ def roles(text: str, words: list[Word], language: str) -> Iterator[str]:
     tied |= {i for i, w in enumerate(words[1:]) if w.tag == "PROPN"}  # a title: the king Salaman
     short = language == "zh"  # of one character are measures
     objects = ("obj", "iobj")
-    found = [
+    candidates = [
         i
         for i, w in enumerate(words)
         if w.tag == "NOUN"
@@ -227,7 +227,7 @@ def roles(text: str, words: list[Word], language: str) -> Iterator[str]:
         and len(w.form) > short
         and apart(text, w.place, language)
     ]
-    for i, j in combinations(found, 2):
+    for i, j in combinations(candidates, 2):
         a, b = words[i], words[j]
         fits = a.head == b.head and {a.relation, b.relation} in [{"nsubj", x} for x in objects]
         fits &= a.lemma != b.lemma and case_fits(a, b, language)
@@ -291,11 +291,11 @@ def added(text: str, words: list[Word], language: str) -> Iterator[str]:
 def negation(text: str, words: list[Word], language: str) -> Iterator[str]:
     """One negation taken from the sentence, or, where there is none, put into its main clause."""
     _, pattern, unless, *_ = RULES_OF[language]
-    found = re.findall(pattern, text)
-    if not found:
+    matches = re.findall(pattern, text)
+    if not matches:
         yield from added(text, words, language)
     shown = text if language == "zh" else [w.form.lower() for w in words]
-    if len(found) == 1 and not any(x in shown for x in unless.split()):
+    if len(matches) == 1 and not any(x in shown for x in unless.split()):
         once = re.sub(pattern, r"\1" if language == "fr" else "", text)
         yield once[0].upper() + once[1:]
 
@@ -319,13 +319,15 @@ def sentences(file: Path, language: str) -> Iterator[tuple[str, str, list[Word]]
         yield comment(comments, "sent_id"), text, words_of(rows, text.translate(marks))
 
 
-def edits_of(kind: str, code: str, parsed: dict, said: dict[tuple[str, ...], str]) -> list[tuple]:
+def edits_of(
+    kind: str, code: str, parsed: dict, verdicts: dict[tuple[str, ...], str]
+) -> list[tuple]:
     """Rows of a kind and language: those with a verdict first, then by hash."""
     made = []
     for name, (text, words) in parsed.items():
         edited = next(RULES[kind](text, words, code), text) if words else text
         if edited != text:
-            made.append((kind, code, name, said.pop((kind, code, name, edited), ""), edited))
+            made.append((kind, code, name, verdicts.pop((kind, code, name, edited), ""), edited))
     drawn = {row: hashlib.sha256("\t".join(row[:3]).encode()).hexdigest() for row in made}
     made.sort(key=lambda row: (not row[3], drawn[row]))
     return made[: max(LEAST, sum(row[3] != "" for row in made))]
@@ -336,7 +338,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with ud_pud")
     treebanks, forbidden = by_language(parser.parse_args().folder / "ud_pud"), trained_letters()
     read = tsv((HERE / "read.tsv").read_bytes(), "read.tsv").to_numpy().tolist()
-    said = {(kind, code, name, edited): word for kind, code, name, word, edited in read}
+    verdicts = {(kind, code, name, edited): word for kind, code, name, word, edited in read}
     parsed = {}
     for code in LANGUAGES:
         (file,) = treebank_files(treebanks[code]).values()
@@ -347,10 +349,12 @@ def main() -> None:
     parsed = {code: {name: by_name[name] for name in common} for code, by_name in parsed.items()}
     edits, rows = [], []
     for kind in RULES:
-        of_kind = [row for code in LANGUAGES for row in edits_of(kind, code, parsed[code], said)]
+        of_kind = [
+            row for code in LANGUAGES for row in edits_of(kind, code, parsed[code], verdicts)
+        ]
         print(kind, *(dict(Counter(row[k] for row in of_kind)) for k in (1, 3)))
         edits += of_kind
-    print(f"{len(said)} verdicts are of edits that are made no more")
+    print(f"{len(verdicts)} verdicts are of edits that are made no more")
     for code in LANGUAGES:
         lines = ["id\ttext", *(f"{name}\t{parsed[code][name][0]}" for name in common), ""]
         file = write_packed(HERE, f"sentences/{code}.tsv.xz", "\n".join(lines))

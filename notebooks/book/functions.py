@@ -66,15 +66,15 @@ class Function:
     def paper(self) -> str:
         """The paper whose places it cites."""
         named = PAPER.search(" ".join(self.told.split()))
-        own = LENSES.get(self.path.parent.name) or LENSES.get(self.path.stem, "")
-        name = named[1].removesuffix(" paper") if named else own
+        by_place = LENSES.get(self.path.parent.name) or LENSES.get(self.path.stem, "")
+        name = named[1].removesuffix(" paper") if named else by_place
         return name.replace("(", "").replace(")", "")
 
     @property
     def cited(self) -> list[str]:
         """The places of a paper that its docstring cites, each once."""
-        found = PLACE.findall(" ".join(self.told.split()))
-        return list(dict.fromkeys(x[0].upper() + x[1:] for x in found))
+        places = PLACE.findall(" ".join(self.told.split()))
+        return list(dict.fromkeys(x[0].upper() + x[1:] for x in places))
 
     @property
     def gist(self) -> str:
@@ -91,14 +91,14 @@ def defined(path: Path) -> dict[str, Function]:
         for node in body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
-            name, told = owner + node.name, ast.get_docstring(node) or ""
+            name, docstring = owner + node.name, ast.get_docstring(node) or ""
             if isinstance(node, ast.ClassDef):
-                yield Function(path, name, f"class {name}", told, node.lineno)
+                yield Function(path, name, f"class {name}", docstring, node.lineno)
                 yield from members(node.body, f"{name}.")
-            elif told or not owner:
+            elif docstring or not owner:
                 gives = f" -> {ast.unparse(node.returns)}" if node.returns else ""
                 head = f"{name}({ast.unparse(node.args)}){gives}"
-                yield Function(path, name, head, told, node.lineno)
+                yield Function(path, name, head, docstring, node.lineno)
 
     body = ast.parse(path.read_text(encoding="utf-8")).body
     return {function.name: function for function in members(body)}

@@ -67,9 +67,9 @@ def explained(text: str, places: dict[str, str], used: set[str], page: Path) -> 
     for name, place in sorted(places.items(), key=lambda item: -len(item[0])):
         word = re.compile(rf"(?<![\w-]){re.escape(name[0])}{re.escape(name[1:])}(?![\w-])", re.I)
         for i in range(0, len(parts), 2):
-            if place not in used and (found := word.search(parts[i])):
-                link = f'<a class="term" href="{to}#{place}">{found[0]}</a>'
-                parts[i : i + 1] = [parts[i][: found.start()], link, parts[i][found.end() :]]
+            if place not in used and (match := word.search(parts[i])):
+                link = f'<a class="term" href="{to}#{place}">{match[0]}</a>'
+                parts[i : i + 1] = [parts[i][: match.start()], link, parts[i][match.end() :]]
                 used.add(place)
     return "".join(parts)
 
@@ -160,25 +160,25 @@ def gallery() -> Iterator[str]:
             yield f"## [{path.stem}](notebooks/{path.name})\n"
         for picture in pictures:
             with Image.open(picture) as image:
-                said = image.info.get("Description", picture.stem)
-            said = said.translate(str.maketrans("[]", "()"))
-            yield f"![{said}](figures/{picture.name})\n\n*{said}*\n"
+                caption = image.info.get("Description", picture.stem)
+            caption = caption.translate(str.maketrans("[]", "()"))
+            yield f"![{caption}](figures/{picture.name})\n\n*{caption}*\n"
 
 
 def folded(cells: list[dict]) -> list[dict]:
     """The cells, where code that shows nothing is folded, and such cells in a row are one."""
-    found: list[dict] = []
+    staged: list[dict] = []
     for cell in cells:
         silent = cell["cell_type"] == "code" and not cell["outputs"]
-        before = found[-1] if found else {"metadata": {}, "outputs": ()}
+        before = staged[-1] if staged else {"metadata": {}, "outputs": ()}
         assembly = "hide-input" in before["metadata"].get("tags", ()) and not before["outputs"]
         if silent and assembly:
             before["source"] = "".join([*before["source"], "\n\n", *cell["source"]])
             continue
         if silent:
             cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "hide-input"]
-        found.append(cell)
-    return found
+        staged.append(cell)
+    return staged
 
 
 def short_answer(cells: Sequence[dict]) -> str:
@@ -191,13 +191,13 @@ def short_answer(cells: Sequence[dict]) -> str:
         if cell["cell_type"] == "markdown":
             text = "".join(cell["source"])
             below = bool(re.search(r"^#+ In short$", text, re.MULTILINE))
-            found = SHORT.search(text)
-            typed = found[1] if found else typed
+            match = SHORT.search(text)
+            typed = match[1] if match else typed
             continue
         for output in cell.get("outputs", ()):
             text = "".join(output.get("data", {}).get("text/markdown", ""))
-            found = SHORT.search(text)
-            computed = found[1] if found else text if text and below else computed
+            match = SHORT.search(text)
+            computed = match[1] if match else text if text and below else computed
     return re.sub(r"^ +", "", computed or typed, flags=re.MULTILINE).strip()
 
 
@@ -207,8 +207,8 @@ def answers() -> Iterator[str]:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).partition("\n")[0].lstrip("# ")
-        if said := short_answer(cells):
-            yield f"**[{title}](notebooks/{path.name})** {said}\n"
+        if answer := short_answer(cells):
+            yield f"**[{title}](notebooks/{path.name})** {answer}\n"
 
 
 def exercises() -> Iterator[str]:
@@ -217,8 +217,8 @@ def exercises() -> Iterator[str]:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
-            if found := EXERCISES.search(source):
-                text = source[found.end() :].partition("<details>")[0]
+            if match := EXERCISES.search(source):
+                text = source[match.end() :].partition("<details>")[0]
                 text = re.sub(r"^#+ ", "**", text.lstrip(" .*s\n"), flags=re.MULTILINE)
                 yield f"## [{path.stem}](notebooks/{path.name})\n\n{text.strip()}\n"
 
@@ -241,8 +241,8 @@ def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> No
     chapters = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("course/*.ipynb")]
     for path in sorted([*BOOK.glob("*.md"), *chapters]):
         if path.stem in TOP:
-            of = pages.glossary if path.stem == "glossary" else path.read_text(encoding="utf-8")
-            pages.write(path.name, with_explorer(of, explorer))
+            text = pages.glossary if path.stem == "glossary" else path.read_text(encoding="utf-8")
+            pages.write(path.name, with_explorer(text, explorer))
         else:
             pages.take(path)
     shutil.copy(BOOK / "conf.py", folder)

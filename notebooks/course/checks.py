@@ -61,8 +61,8 @@ def cosines(mine: object) -> str:
 def retrieval(mine: object) -> str:
     """The share of rows of x whose most similar row of y is the translation."""
 
-    def found(of: np.ndarray, axis: int = 1) -> np.ndarray:
-        return of.argmax(axis=axis) == np.arange(len(of))
+    def found(cosines: np.ndarray, axis: int = 1) -> np.ndarray:
+        return cosines.argmax(axis=axis) == np.arange(len(cosines))
 
     return judged(
         mine,
@@ -153,9 +153,9 @@ def md(mine: object) -> str:
 def length_md(mine: object) -> str:
     """MD of two lists of sentences by length alone: the logarithm of 1 + characters."""
 
-    def by(of: Callable, **options: float) -> Callable:
+    def by(length: Callable, **options: float) -> Callable:
         def score(first: Sequence[str], second: Sequence[str]) -> float:
-            x, y = (np.array([of(one) for one in side]) for side in (first, second))
+            x, y = (np.array([length(sentence) for sentence in side]) for side in (first, second))
             near = -np.abs(x[:, None] - y)
             return won(np.diag(near)[:, None], near, **options)
 
@@ -246,8 +246,8 @@ def weighted_mean(mine: object) -> str:
     """The mean of subwords ``(n, dim)`` in which the t-th weighs t."""
 
     def by(weights: Callable, divided: bool = True) -> Callable:
-        of = weights(np.arange(1, 6))
-        return lambda s: of[: len(s)] @ s / (of[: len(s)].sum() if divided else 1)
+        each = weights(np.arange(1, 6))
+        return lambda s: each[: len(s)] @ s / (each[: len(s)].sum() if divided else 1)
 
     def right(s: np.ndarray) -> np.ndarray:
         return toys.pooled(s, np.ones(len(s), dtype=bool), "weighted_mean")
@@ -293,8 +293,8 @@ def fewer(mine: object) -> str:
     """μ to be expected with n of ``total`` sentences, from the numbers of rivals."""
     worlds = [([0, 1, 5, 0, 2, 9], 20, 5), ([0, 3, 1], 10, 10)]
 
-    def right(*of: int) -> float:
-        return mexa_measures.spared(*of).mean()
+    def right(*world: int) -> float:
+        return mexa_measures.spared(*world).mean()
 
     return judged(
         mine,
@@ -316,8 +316,8 @@ def parts(mine: object) -> str:
     """Training error, interlingual gap and intralingual gap, of three arrays of wrong answers."""
 
     def right(s: np.ndarray, t: np.ndarray, v: np.ndarray) -> tuple:
-        of = igap.decompose(s, t, v)
-        return of.training, of.interlingual, of.intralingual
+        result = igap.decompose(s, t, v)
+        return result.training, result.interlingual, result.intralingual
 
     return judged(
         mine,
@@ -419,12 +419,12 @@ def within_across(mine: object) -> str:
 def by_label(mine: object) -> str:
     """For each of three labels the share of its examples that are answered right."""
 
-    def by(of: Callable) -> Callable:
-        return lambda gold, said: [of(gold == k, said == k) for k in range(3)]
+    def by(share: Callable) -> Callable:
+        return lambda gold, answered: [share(gold == k, answered == k) for k in range(3)]
 
     return judged(
         mine,
-        by(lambda there, said: said[there].mean()),
+        by(lambda there, answered: answered[there].mean()),
         toys.ANSWERED,
         {
             "you divide by how often the label is said, not there.": by(lambda a, b: a[b].mean()),
@@ -440,11 +440,11 @@ def by_label(mine: object) -> str:
 def sensitivity(mine: object) -> str:
     """d′ = z(hits) − z(false alarms), with half a call more in one more example."""
 
-    def by(of: Callable, half: float = 0.5) -> Callable:
-        def calls(said: np.ndarray) -> float:
-            return stats.norm.ppf((said.sum() + half) / (len(said) + 2 * half))
+    def by(difference: Callable, half: float = 0.5) -> Callable:
+        def calls(answered: np.ndarray) -> float:
+            return stats.norm.ppf((answered.sum() + half) / (len(answered) + 2 * half))
 
-        return lambda said, there: of(calls(said[there]), calls(said[~there]))
+        return lambda answered, there: difference(calls(answered[there]), calls(answered[~there]))
 
     return judged(
         mine,
@@ -490,10 +490,10 @@ def commonest(mine: object) -> str:
 def probe(mine: object) -> str:
     """The accuracy of the nearest mean of a class, by Euclidean distance."""
 
-    def by(of: Callable = lambda apart: apart.argmin(axis=1)) -> Callable:
+    def by(nearest: Callable = lambda apart: apart.argmin(axis=1)) -> Callable:
         def accuracy(x: np.ndarray, y: np.ndarray, z: np.ndarray, labels: np.ndarray) -> float:
             means = np.stack([x[y == k].mean(axis=0) for k in range(3)])
-            return np.mean(of(np.linalg.norm(z[:, None] - means, axis=2)) == labels)
+            return np.mean(nearest(np.linalg.norm(z[:, None] - means, axis=2)) == labels)
 
         return accuracy
 
@@ -515,22 +515,24 @@ def probe(mine: object) -> str:
 def control_labels(mine: object) -> str:
     """A label at random for each different word, the same wherever it occurs (Hewitt and Liang)."""
     words = np.random.default_rng(10).choice([*"abcdefghijklmnopqrstuvwxyz"], 200).tolist()
-    found = answers(mine, [(words, 4, seed) for seed in (1, 1, 2)])
-    if isinstance(found, str):
-        return found
-    if any(np.shape(one) != (200,) or not np.isin(one, range(4)).all() for one in found):
+    returned = answers(mine, [(words, 4, seed) for seed in (1, 1, 2)])
+    if isinstance(returned, str):
+        return returned
+    if any(
+        np.shape(labels) != (200,) or not np.isin(labels, range(4)).all() for labels in returned
+    ):
         return "Not yet: give each word in the list a whole number from 0 to n_labels − 1."
     kinds = {
-        word: {int(label) for at, label in zip(words, found[0], strict=True) if at == word}
+        word: {int(label) for at, label in zip(words, returned[0], strict=True) if at == word}
         for word in words
     }
     if max(map(len, kinds.values())) > 1:
         return "Not yet: a word has several labels. Draw one for each *different* word."
     if len(set.union(*kinds.values())) < 4:
         return "Not yet: some labels are never given. Draw from all of them."
-    if not np.array_equal(found[0], found[1]):
+    if not np.array_equal(returned[0], returned[1]):
         return "Not yet: the same seed gives other labels. Use `np.random.default_rng(seed)`."
-    if np.array_equal(found[0], found[2]):
+    if np.array_equal(returned[0], returned[2]):
         return "Not yet: another seed gives the same labels. They must be drawn by lot."
     return RIGHT
 
@@ -540,7 +542,9 @@ def agrees(mine: object) -> str:
     """Whether a printed mean can be that of printed numbers, all rounded to within ``half``."""
 
     def by(room: float, lost: int = 0) -> Callable:
-        return lambda mean, of, half: abs(np.sum(of) / (len(of) - lost) - mean) <= room * half
+        return lambda mean, values, half: (
+            abs(np.sum(values) / (len(values) - lost) - mean) <= room * half
+        )
 
     return judged(
         mine,
@@ -559,8 +563,8 @@ def possible(mine: object) -> str:
     """Whether a share that is printed with four places can be k of n (the GRIM test)."""
     worlds = [(p, n) for n in (9, 28, 900) for p in (0.1111, 0.1112, 0.3214, 0.3215, 0.5, 0.4444)]
 
-    def by(of: Callable, scale: int = 1) -> Callable:
-        return lambda p, n: any(of(k / n, p / scale) for k in range(n + 1))
+    def by(fits: Callable, scale: int = 1) -> Callable:
+        return lambda p, n: any(fits(k / n, p / scale) for k in range(n + 1))
 
     return judged(
         mine,

@@ -24,16 +24,16 @@ def judged(
     ``worlds`` are the arguments of each call, ``room`` what two equal numbers may differ by.
     Whatever the function does, a sentence is returned.
     """
-    found = answers(mine, worlds)
-    if isinstance(found, str):
-        return found
+    returned = answers(mine, worlds)
+    if isinstance(returned, str):
+        return returned
     wanted = [right(*world) for world in worlds]
-    if same(found, wanted, room):
+    if same(returned, wanted, room):
         return RIGHT
     for hint, wrong in errors.items():
-        if same(found, [wrong(*world) for world in worlds], room):
+        if same(returned, [wrong(*world) for world in worlds], room):
             return f"Not yet: {hint}"
-    return f"Not yet: {described(found, wanted)}"
+    return f"Not yet: {described(returned, wanted)}"
 
 
 def answers(mine: object, worlds: Sequence[Sequence]) -> list | str:
@@ -42,28 +42,30 @@ def answers(mine: object, worlds: Sequence[Sequence]) -> list | str:
         return NOT_YET
     if not callable(mine):
         return "Give the function itself, without brackets after its name."
-    found = []
+    returned = []
     for world in worlds:
         try:
             with np.errstate(all="ignore"):
-                found.append(mine(*deepcopy(world)))
+                returned.append(mine(*deepcopy(world)))
         except Exception as error:  # whatever a student's lines raise
             return f"Your lines stop with {type(error).__name__}: {str(error).rstrip('.')}."
-    if all(one is None for one in found):
+    if all(value is None for value in returned):
         return NOT_YET
-    if any(one is None for one in found):
+    if any(value is None for value in returned):
         return "On some inputs your function returns nothing: does each way end with `return`?"
-    return found
+    return returned
 
 
-def same(found: Sequence[object], wanted: Sequence[object], room: float = 1e-6) -> bool:
+def same(returned: Sequence[object], wanted: Sequence[object], room: float = 1e-6) -> bool:
     """Whether all values are equal, shapes and all, but for the last digits."""
-    pairs = [(numbers(one), numbers(other)) for one, other in zip(found, wanted, strict=True)]
+    pairs = [
+        (numbers(value), numbers(other)) for value, other in zip(returned, wanted, strict=True)
+    ]
     return all(
-        one is not None
-        and one.shape == other.shape
-        and np.allclose(one, other, rtol=0, atol=room, equal_nan=True)
-        for one, other in pairs
+        value is not None
+        and value.shape == other.shape
+        and np.allclose(value, other, rtol=0, atol=room, equal_nan=True)
+        for value, other in pairs
     )
 
 
@@ -75,18 +77,18 @@ def numbers(value: object) -> np.ndarray | None:
         return None
 
 
-def described(found: Sequence[object], wanted: Sequence[object]) -> str:
+def described(returned: Sequence[object], wanted: Sequence[object]) -> str:
     """How the first value that differs does so."""
-    i = next(i for i, one in enumerate(found) if not same([one], [wanted[i]]))
-    one, other = numbers(found[i]), numbers(wanted[i])
-    if one is None:
-        return f"your function returns {type(found[i]).__name__}, and numbers are asked for."
-    if one.shape != other.shape:
-        return f"yours has the shape {one.shape}, and {other.shape} is asked for."
+    i = next(i for i, value in enumerate(returned) if not same([value], [wanted[i]]))
+    value, other = numbers(returned[i]), numbers(wanted[i])
+    if value is None:
+        return f"your function returns {type(returned[i]).__name__}, and numbers are asked for."
+    if value.shape != other.shape:
+        return f"yours has the shape {value.shape}, and {other.shape} is asked for."
     if other.size > 6:
-        at = tuple(map(int, np.argwhere(~np.isclose(one, other, rtol=0, atol=1e-6))[0]))
-        return f"at {at} yours is {one[at]:.4g}, and {other[at]:.4g} is right."
-    return f"yours is {one.round(4).tolist()}, and {other.round(4).tolist()} is right."
+        at = tuple(map(int, np.argwhere(~np.isclose(value, other, rtol=0, atol=1e-6))[0]))
+        return f"at {at} yours is {value[at]:.4g}, and {other[at]:.4g} is right."
+    return f"yours is {value.round(4).tolist()}, and {other.round(4).tolist()} is right."
 
 
 def predicted(mine: object, value: float, form: str = ".2f") -> str:
@@ -96,5 +98,5 @@ def predicted(mine: object, value: float, form: str = ".2f") -> str:
     if numbers(mine) is None or np.ndim(mine):
         return "Write one number as the prediction."
     off = float(mine) - value
-    said = "close" if abs(off) < abs(value) / 20 else "too high" if off > 0 else "too low"
-    return f"You said {mine:{form}}; it is {value:{form}}: {said}."
+    verdict = "close" if abs(off) < abs(value) / 20 else "too high" if off > 0 else "too low"
+    return f"You said {mine:{form}}; it is {value:{form}}: {verdict}."

@@ -33,13 +33,15 @@ def angles(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def pooled(states: np.ndarray, counted: np.ndarray, how: str) -> np.ndarray:
     """One sentence's vector, as the package pools it."""
-    of = torch.from_numpy(states)[None], torch.from_numpy(counted)[None]
-    return pool(*of, how)[0].numpy()
+    tensors = torch.from_numpy(states)[None], torch.from_numpy(counted)[None]
+    return pool(*tensors, how)[0].numpy()
 
 
-def won(own: np.ndarray, others: np.ndarray, tie: float = 0.5, spared: bool = True) -> float:
+def won(
+    translations: np.ndarray, others: np.ndarray, tie: float = 0.5, spared: bool = True
+) -> float:
     """How often ``own`` is above ``others``, ``(n, n)``; ``spared``: the diagonal is left out."""
-    points = (own > others) + tie * (own == others)
+    points = (translations > others) + tie * (translations == others)
     return points[~(spared * np.eye(len(points), dtype=bool))].mean()
 
 

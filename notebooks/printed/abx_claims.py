@@ -96,11 +96,11 @@ class AbxNumbers(Paper):
         """The rows of Table 1."""
         rows = []
         for key, part in self["table1"].groupby(["setting", "task", "checkpoint"], sort=False):
-            of = part.set_index(part["predictor"].fillna("R2"))
-            signs = tuple(int(np.sign(of.loc[name, "value"])) for name in ("LD", "MD"))
-            printed = tuple(of.loc[name, "p_value"] for name in ("LD", "MD"))
+            by_term = part.set_index(part["predictor"].fillna("R2"))
+            signs = tuple(int(np.sign(by_term.loc[name, "value"])) for name in ("LD", "MD"))
+            printed = tuple(by_term.loc[name, "p_value"] for name in ("LD", "MD"))
             rows.append(
-                TableRow(*key, N_ROWS[key[:2]], float(of.loc["R2", "value"]), signs, printed)
+                TableRow(*key, N_ROWS[key[:2]], float(by_term.loc["R2", "value"]), signs, printed)
             )
         return rows
 
@@ -115,15 +115,15 @@ class AbxNumbers(Paper):
         One row per row: ``n``, ``R2``, ``F``, ``p of F``; ``t of LD``, ``t of MD``, from the least
         to the largest at ``r`` (or "none"); then how significant ``LD`` and ``MD`` are printed.
         """
-        found = []
+        rows = []
         for row in self.rows:
             ends = [
                 f"{t.min():.1f} to {t.max():.1f}" if len(t) else "none" for t in row.t_values(r)
             ]
-            told = row.n, row.r_squared, row.f_value, row.p_value
-            found.append((row.name, *told, *ends, *row.p_values))
+            whole = row.n, row.r_squared, row.f_value, row.p_value
+            rows.append((row.name, *whole, *ends, *row.p_values))
         columns = ["row", "n", "R2", "F", "p of F", "t of LD", "t of MD", "LD", "MD"]
-        return pd.DataFrame(found, columns=columns).set_index("row")
+        return pd.DataFrame(rows, columns=columns).set_index("row")
 
     @cached_property
     def ranges(self) -> pd.DataFrame:

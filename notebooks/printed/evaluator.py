@@ -246,10 +246,10 @@ class Paper:
                         section, what, printed, value, self.value(row["tolerance"], each=each)
                     )
                 else:
-                    claim, found = (self.said(row[key], each=each) for key in ("claim", "found"))
+                    claim, result = (self.said(row[key], each=each) for key in ("claim", "found"))
                     parts = np.ravel(value).tolist()
-                    audit.claim(section, claim, found, *parts)
-                    claims.append((section, claim, row["formula"], found, verdict(parts)))
+                    audit.claim(section, claim, result, *parts)
+                    claims.append((section, claim, row["formula"], result, verdict(parts)))
         columns = ["section", "claim", "formula", "found", "verdict"]
         return audit, pd.DataFrame(claims, columns=columns).set_index("section")
 

@@ -44,7 +44,7 @@ class IgapTables(Paper):
         ``half``: half width of the widest 95 % interval that the examples leave, all languages
         being wrong on the same ones.
         """
-        found = {}
+        tables = {}
         for title, table in self.target_tables.items():
             entries, printed = table.drop(columns=["avg", "accuracy"]), table["avg"]
             n, total, share = entries.shape[1], entries.sum(axis=1), entries / 100
@@ -52,7 +52,7 @@ class IgapTables(Paper):
             fits = [(total / k - printed).abs() <= HALF_UNIT * (1 + n / k) for k in (n - 1, n)]
             divisor = fits[0].map({True: f"{n - 1} or ", False: ""})
             divisor += fits[1].map({True: f"{n}", False: ""})
-            found[title] = pd.DataFrame(
+            tables[title] = pd.DataFrame(
                 {
                     "n": n,
                     "printed": printed,
@@ -62,7 +62,7 @@ class IgapTables(Paper):
                     "half": 196 * np.sqrt(share * (1 - share) / size).mean(axis=1),
                 }
             )
-        return pd.concat(found, names=["table", "row"])
+        return pd.concat(tables, names=["table", "row"])
 
     def row_changes(self) -> pd.DataFrame:
         """What averages taken alike change in the comparisons of the paper.
@@ -94,7 +94,9 @@ class IgapTables(Paper):
     def drawn_averages(self) -> pd.DataFrame:
         """Averages as printed and recomputed, and accuracies, in [0, 1], for a figure."""
         table = self.recomputed_averages.rename_axis(["task", "row"])
-        accuracy = pd.concat([of["accuracy"] for of in self.target_tables.values()]).to_numpy()
+        accuracy = pd.concat(
+            [by_target["accuracy"] for by_target in self.target_tables.values()]
+        ).to_numpy()
         # the window of Table 9 is not at training error 0, so its gap is no share of wrong answers
         bars = table["half"].where(table.index.get_level_values("task") != "MNLI + XNLI")
         columns = {

@@ -86,7 +86,7 @@ class PrintedScores(Paper):
     @cached_property
     def row_means(self) -> pd.DataFrame:
         """Averages and means of rows; ``fits without``: the one language whose absence would."""
-        found = {}
+        rows = {}
         for name, table in self.tables.items():
             for (model, task, setting, label), row in self.rows[name].iterrows():
                 row, given = row.dropna(), table.loc[(model, task, setting, label), "avg"]
@@ -94,8 +94,8 @@ class PrintedScores(Paper):
                 fits = others.index[(others - given).abs() <= self.tolerance + PRINTED_SLACK]
                 what = f"{name}, {model} {task.split()[0]} {label} {setting}".replace(" all", "")
                 fits = ", ".join(fits) or "none"
-                found[what] = {"printed": given, "mean": row.mean(), "fits without": fits}
-        return rows_by(found)
+                rows[what] = {"printed": given, "mean": row.mean(), "fits without": fits}
+        return rows_by(rows)
 
     @cached_property
     def told_apart(self) -> pd.DataFrame:
@@ -109,8 +109,8 @@ class PrintedScores(Paper):
         rows = {}
         for key in self.first:
             hits, rejections = (part[key] / 100 for part in (self.first, self.second))
-            told = (pd.DataFrame(x, hits.index, hits.columns) for x in detection(hits, rejections))
-            d, c, unbiased = (part.mean(axis=1) for part in told)
+            parts = (pd.DataFrame(x, hits.index, hits.columns) for x in detection(hits, rejections))
+            d, c, unbiased = (part.mean(axis=1) for part in parts)
             row = {("d′", name): d[name] for name in ("within", "across")}
             if key[0] == "PI":
                 row |= {("c", name): c[name] for name in ("within", "across")}
@@ -173,7 +173,7 @@ class PrintedScores(Paper):
 
         Of some ``languages``: those that were printed, with the means of rows and columns.
         """
-        grids = {model: cells for (of, model), cells in self.grids.items() if of == task}
+        grids = {model: cells for (name, model), cells in self.grids.items() if name == task}
         if languages is not None:
             for model, cells in grids.items():
                 codes = [code for code in languages if code in cells]

@@ -76,9 +76,9 @@ class Audit:
         self.numbers = pd.concat([self.numbers, rows], ignore_index=True)
         return rows
 
-    def claim(self, where: str, claim: str, found: str, *parts: bool) -> None:
+    def claim(self, where: str, claim: str, result: str, *parts: bool) -> None:
         """Add what is said, and what the numbers say of each of its parts (see `verdict`)."""
-        row = pd.DataFrame([(where, claim, found, verdict(parts))])
+        row = pd.DataFrame([(where, claim, result, verdict(parts))])
         row.columns = ["where", "claim", "found", "verdict"]
         self.claims = pd.concat([self.claims, row], ignore_index=True)
 
@@ -95,8 +95,8 @@ class Audit:
         if len(self.numbers):
             lines = [f"{self.numbers['agrees'].sum()} of {len(self.numbers)} numbers agree"]
         counts = self.claims["verdict"].value_counts()
-        said = [f"{kind} {counts[kind]}" for kind in VERDICTS if kind in counts]
-        return "\n".join([*lines, f"of {len(self.claims)} claims: {', '.join(said)}"])
+        counted = [f"{kind} {counts[kind]}" for kind in VERDICTS if kind in counts]
+        return "\n".join([*lines, f"of {len(self.claims)} claims: {', '.join(counted)}"])
 
     def listing(self, digits: int) -> str:
         """The numbers that disagree, to so many places, and all claims by verdict, as text."""

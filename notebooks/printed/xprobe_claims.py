@@ -57,10 +57,10 @@ class PrintedTables(Paper):
         }
         rows = []
         for (name, codes), ddof in itertools.product(left_out.items(), (0, 1)):
-            own = reported.mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
-            own = own.set_index("task")
-            apart = (own[["mean", "sd"]] - self.printed_1).abs()
-            usual = np.sqrt(((2 * self.half) ** 2 / own["n"].iloc[0] + 0.001**2) / 12)
+            computed = reported.mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
+            computed = computed.set_index("task")
+            apart = (computed[["mean", "sd"]] - self.printed_1).abs()
+            usual = np.sqrt(((2 * self.half) ** 2 / computed["n"].iloc[0] + 0.001**2) / 12)
             fit = (apart <= self.half + 0.0005).sum()
             size = np.sqrt((apart**2).mean(axis=None)) / usual
             rows.append((name, ["n", "n - 1"][ddof], *fit, *apart.max(), size))
@@ -72,10 +72,10 @@ class PrintedTables(Paper):
     def from_table4(self) -> pd.DataFrame:
         """Table 1 from all cells of Table 4, beside the printed one; and of the variance, what
         the means of the six encoders make of it."""
-        own = reported.mean_sd(self.cells).set_index("task").drop(columns="n")
-        own = own.join(self.printed_1.add_suffix(" printed"))
-        between = self.accuracy.mean(axis=1).groupby("task").var(ddof=0) / own["sd"] ** 2
-        return own.assign(**{"share between encoders": between})
+        computed = reported.mean_sd(self.cells).set_index("task").drop(columns="n")
+        computed = computed.join(self.printed_1.add_suffix(" printed"))
+        between = self.accuracy.mean(axis=1).groupby("task").var(ddof=0) / computed["sd"] ** 2
+        return computed.assign(**{"share between encoders": between})
 
     # --- Figure 3 ---------------------------------------------------------------------------------
 
@@ -100,8 +100,10 @@ class PrintedTables(Paper):
         probed, inferred = (dict(list(x.groupby("language"))) for x in (self.cells, self.xnli))
         counts = np.zeros((len(self.languages),) * 2, dtype=int)
         for at in np.ndindex(counts.shape):
-            one, other = (self.languages[i] for i in at)
-            table = reported.rank_correlations(probed[one], inferred[other].assign(language=one))
+            first, other = (self.languages[i] for i in at)
+            table = reported.rank_correlations(
+                probed[first], inferred[other].assign(language=first)
+            )
             counts[at] = (table["rho"] < 0).sum()
         ends = (optimize.linear_sum_assignment(counts, maximize=most) for most in (False, True))
         return tuple(int(counts[order].sum()) for order in ends)
@@ -137,8 +139,8 @@ class PrintedTables(Paper):
 
     def gains_of(self, tasks: Sequence[str]) -> pd.DataFrame:
         """Gains over English of some tasks: by task and encoder, settings in columns."""
-        own = self.ratios[self.ratios["task"].isin(list(tasks))]
-        wide = own.pivot(index=["task", "encoder"], columns="language", values="gain")
+        rows = self.ratios[self.ratios["task"].isin(list(tasks))]
+        wide = rows.pivot(index=["task", "encoder"], columns="language", values="gain")
         return wide.loc[list(tasks), self.languages[1:]].reindex(self.encoders, level=1)
 
     @cached_property
@@ -159,7 +161,7 @@ class PrintedTables(Paper):
         rest = reported.encoder_distances(self.cells[self.cells["task"] != "SentLen"])
         columns = {"all tasks": self.apart, "without SentLen": rest}
         others = np.where(np.eye(len(self.encoders)), np.nan, 0)
-        return pd.DataFrame({x: (own + others).idxmin() for x, own in columns.items()})
+        return pd.DataFrame({x: (column + others).idxmin() for x, column in columns.items()})
 
     # --- baselines --------------------------------------------------------------------------------
 
@@ -168,14 +170,18 @@ class PrintedTables(Paper):
         """A row per printed cell with what baselines have on the released sentences: ``bag``, the
         accuracy of a mean of random word vectors; ``counted``, of counted ones; ``untrained``, that
         of the encoder with random weights."""
-        own = self.files["release_baselines"]
-        own = pd.concat([own, own[own["language"] == "fr"].assign(language="fr-UN")])
-        own = own.drop(columns=["n_train", "n_test"]).rename(columns={"accuracy": "untrained"})
+        released = self.files["release_baselines"]
+        released = pd.concat(
+            [released, released[released["language"] == "fr"].assign(language="fr-UN")]
+        )
+        released = released.drop(columns=["n_train", "n_test"]).rename(
+            columns={"accuracy": "untrained"}
+        )
         table = self.cells
         for name, encoder in {"bag": "mean of words", "counted": "mean of counted words"}.items():
-            mean = own[own["encoder"] == encoder].drop(columns="encoder")
+            mean = released[released["encoder"] == encoder].drop(columns="encoder")
             table = table.merge(mean.rename(columns={"untrained": name}), on=["task", "language"])
-        table = table.merge(own, on=["task", "language", "encoder"], how="left")
+        table = table.merge(released, on=["task", "language", "encoder"], how="left")
         return table.merge(self.by_setting[["task", "language", "guess"]], on=["task", "language"])
 
     def gains_beside(
@@ -208,12 +214,12 @@ class PrintedTables(Paper):
         """
         rows = []
         for name, tasks in groups.items():
-            own = self.gains_beside(baseline, encoders=encoders)
-            own = own[own["task"].isin(list(tasks))]
-            found = statistics.correlation(own, "paper", "baseline", languages=("language",))
-            same = (np.sign(own["paper"]) == np.sign(own["baseline"])).sum()
-            ends = {"r": found.value, "low": found.low, "high": found.high}
-            rows.append({"tasks": name} | ends | {"cells": found.n, "same sign": same})
+            rows_of_tasks = self.gains_beside(baseline, encoders=encoders)
+            rows_of_tasks = rows_of_tasks[rows_of_tasks["task"].isin(list(tasks))]
+            r = statistics.correlation(rows_of_tasks, "paper", "baseline", languages=("language",))
+            same = (np.sign(rows_of_tasks["paper"]) == np.sign(rows_of_tasks["baseline"])).sum()
+            ends = {"r": r.value, "low": r.low, "high": r.high}
+            rows.append({"tasks": name} | ends | {"cells": r.n, "same sign": same})
         return pd.DataFrame(rows)
 
     def matched(self, baseline: str = "bag", by: str = "task") -> pd.DataFrame:

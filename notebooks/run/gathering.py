@@ -110,7 +110,7 @@ def absent_models() -> dict[str, str]:
     for name, model in identity.public_models().items():
         if not (model.folder / "config.json").is_file():
             twins = (identity.twin_of(name, seed) for seed in _TWINS)
-            absent |= {identity.fingerprint(one): name for one in (name, *twins)}
+            absent |= {identity.fingerprint(twin): name for twin in (name, *twins)}
     return absent
 
 
@@ -224,15 +224,15 @@ def write_results(
     while another process writes.
     """
     with _writing(root):
-        of = Ledger(root)
-        before = of.overview()
+        results = Ledger(root)
+        before = results.overview()
         askers, lens_of = asked(before, stems, build, runs, forget), {}
-        folder_of = {file: ledger.folder_of(root, file) for file in of.files()}
+        folder_of = {file: ledger.folder_of(root, file) for file in results.files()}
         if unknown := set(fold) - {"all", *folder_of.values()}:
             raise GatheringError(f"there are no shards in {root / min(unknown)} (FOLD=...)")
         folded = {folder for folder in folder_of.values() if {"all", folder} & set(fold)}
         old = [file for file, folder in folder_of.items() if folder in folded]
-        if lost := sorted(set(old) - set(of.shards())):
+        if lost := sorted(set(old) - set(results.shards())):
             raise GatheringError(f"{lost[0]} cannot be read: restore it (git checkout), then fold")
         lenses, codes = (
             dict(zip(before["identity"], before[x], strict=True)) for x in ("lens", "code")
@@ -242,7 +242,7 @@ def write_results(
             lens = lenses.get(name.identity)
             if lens and f"{lens}/{name.kind}" not in folded:
                 continue
-            entry = of.get(name) or cache.get(name)
+            entry = results.get(name) or cache.get(name)
             if entry is None:
                 raise GatheringError(
                     f"{some[0]} asks for a result of the kind {name.kind!r} that neither {root} "
@@ -258,13 +258,13 @@ def write_results(
         store.write_whole(root / "README.md", _readme(overview).encode())
         new = sum(x.identity not in lenses for x in entries)
         size = sum(file.stat().st_size for file in files) / 1e6
-        said = [f"{new} results are new; {len(files)} shards were written, {size:.2f} MB"]
-        said += [f"{folder} was folded" for folder in sorted(folded)]
+        messages = [f"{new} results are new; {len(files)} shards were written, {size:.2f} MB"]
+        messages += [f"{folder} was folded" for folder in sorted(folded)]
         if idle:
-            said.append(
+            messages.append(
                 f"{idle} results are asked for by nobody: `make results FOLD=all` drops them"
             )
-        return overview, said
+        return overview, messages
 
 
 def write_shards(
@@ -320,8 +320,8 @@ def _contents(group: Sequence[Entry]) -> Iterator[bytearray]:
 
 def _note(root: Path, askers: Mapping[AskName, Sequence[str]], restamp: bool) -> int:
     """Note what the shards do not say: who asks by now, what code counts; how many nobody asks."""
-    of = Ledger(root)
-    rows, stamps = of.overview(as_written=True), of.notes(ledger.STAMPS)
+    results = Ledger(root)
+    rows, stamps = results.overview(as_written=True), results.notes(ledger.STAMPS)
     now = [tuple(askers.get(AskName(x.kind, x.identity), ())) for x in rows.itertuples()]
     changed = {
         row.identity: [" ".join(some)]
@@ -414,7 +414,7 @@ def main(argv: list[str] | None = None) -> int:
     stems = [path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")]
     cache, build = Cache(paths.CACHE / "results"), paths.BUILD / "mini"
     try:
-        table, said = write_results(
+        table, messages = write_results(
             stems,
             build,
             paths.RESULTS,
@@ -429,7 +429,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     entries, size = table["entries"].sum(), table["MB"].sum()
     print(f"data/results: {entries} results of {table['kind'].nunique()} kinds, {size:.1f} MB")
-    print(*said, sep="\n")
+    print(*messages, sep="\n")
     return 0
 
 

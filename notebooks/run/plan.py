@@ -280,8 +280,8 @@ def stand_in(load: Callable, about: tuple, options: Mapping[str, Any]) -> Any:
         few, n = load("flores200-100", *about[1:], **options), SIZES[about[0]]
         again = [(i, f" {i}" if i >= len(few) else "") for i in range(n)]
         texts = {
-            code: tuple(own[i % len(few)] + more for i, more in again)
-            for code, own in few.sentences.items()
+            code: tuple(sentences[i % len(few)] + more for i, more in again)
+            for code, sentences in few.sentences.items()
         }
         return replace(few, sentences=texts, ids=tuple(map(str, range(n))), domains=("",) * n)
     if not options.get("path"):

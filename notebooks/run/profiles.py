@@ -103,8 +103,8 @@ def read_profile(name: str) -> dict[str, dict]:
     try:
         text = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        said = " ".join(str(error).split())
-        raise NotebookError(f"{path.name} cannot be read: {said}") from error
+        reason = " ".join(str(error).split())
+        raise NotebookError(f"{path.name} cannot be read: {reason}") from error
     parts = text if isinstance(text, dict) else {"": text}
     defaults, notebooks = (parts.pop(part, None) or {} for part in ("defaults", "notebooks"))
     inner = notebooks.values() if isinstance(notebooks, dict) else [notebooks]
@@ -185,8 +185,8 @@ def _mismatch(value: Any, parameter: Parameter) -> str | None:
         known = kind in allowed or (kind == "int" and "float" in allowed)
         if not known and allowed != {"None"}:  # of which nothing is known
             due = " or ".join(sorted(allowed - {"None"}))
-            said = f"(as {parameter.value!r}), not {kind} {part!r} ({_HINT})"
-            return f"should be {what}{due} {said}"
+            given = f"(as {parameter.value!r}), not {kind} {part!r} ({_HINT})"
+            return f"should be {what}{due} {given}"
     return None
 
 

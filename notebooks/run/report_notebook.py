@@ -48,10 +48,10 @@ def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCor
         "token_budget": options.token_budget,
         "dtype": options.dtype,
     }
-    told = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
+    environment = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
     with tempfile.TemporaryDirectory() as folder:
         ran = Path(folder) / target.name
-        run_cells(SOURCE, ran, values, told)
+        run_cells(SOURCE, ran, values, environment)
         store.write_whole(target, ran.read_bytes())
     return target
 

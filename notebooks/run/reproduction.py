@@ -42,15 +42,15 @@ class Plan:
     absent: pd.DataFrame
 
 
-def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
+def plan(stored: Ledger, only: Sequence[str] = ()) -> Plan:
     """What to run for the names of notebooks, units (``run:<unit>``) and kinds, or for all.
 
     GatheringError for a name that is neither, or where the ledger is empty.
     """
-    stems, rows = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")), of.overview()
+    stems, rows = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")), stored.overview()
     if rows.empty:
         raise gathering.GatheringError(
-            f"{of.root} holds no results to compare with: `make results` first"
+            f"{stored.root} holds no results to compare with: `make results` first"
         )
     there = sorted(set(rows["kind"]) - set(stems))
     stems += sorted({asker for askers in rows["notebooks"] for asker in askers if is_run(asker)})
@@ -72,7 +72,7 @@ def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
     return Plan([stem for stem in stems if stem in chosen], chosen_kinds, rows, absent)
 
 
-def _lend(plan: Plan, of: Ledger, home: Path) -> None:
+def _lend(plan: Plan, stored: Ledger, home: Path) -> None:
     """Give a run from nothing the public models that are here, and results of those that are not.
 
     What cannot be computed is there as if it had been.
@@ -81,10 +81,10 @@ def _lend(plan: Plan, of: Ledger, home: Path) -> None:
     if models.is_dir() and not (home / "models").exists():
         home.mkdir(parents=True, exist_ok=True)
         (home / "models").symlink_to(models.absolute())
-    kept = Cache(home / "reproduction")
+    lent = Cache(home / "reproduction")
     for row in plan.absent.itertuples():
-        entry = of.get(gathering.AskName(row.kind, row.identity))
-        kept.put(entry, entry.value, entry.made)
+        entry = stored.get(gathering.AskName(row.kind, row.identity))
+        lent.put(entry, entry.value, entry.made)
 
 
 def run_unit(name: str, build: Path) -> None:
@@ -122,8 +122,8 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
     ``execute`` runs a notebook. GatheringError as `plan`, and while another one is at work.
     """
     cache, build = paths.CACHE, paths.BUILD / "reproduction"
-    of, home = Ledger(paths.RESULTS), cache / "from-nothing"
-    chosen, known = plan(of, only), gathering.kinds()
+    stored, home = Ledger(paths.RESULTS), cache / "from-nothing"
+    chosen, known = plan(stored, only), gathering.kinds()
     try:
         with store.lock(cache / "reproduction.lock"):
             if current().scheduler:
@@ -136,13 +136,15 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
                     kind = known.get(work.kind_name(*head))
                 if table is None or kind is None or table["code"][0].as_py() != kind.code:
                     file.unlink()
-            _lend(chosen, of, home)
+            _lend(chosen, stored, home)
             if failures := _run_all(chosen, home, build, execute):
                 again = "not compared: call again when that is put right, and it goes on"
                 print(*failures, again, sep="\n", file=sys.stderr)
                 return 1
-            table, said = gathering.compare(chosen.expected, of, Cache(home / "reproduction"))
-            print(table.to_string(index=False, float_format="{:.3g}".format), *said, sep="\n")
+            table, problems = gathering.compare(
+                chosen.expected, stored, Cache(home / "reproduction")
+            )
+            print(table.to_string(index=False, float_format="{:.3g}".format), *problems, sep="\n")
             shutil.rmtree(cache / "reproduced", ignore_errors=True)
             if (home / "reproduction").is_dir():
                 (home / "reproduction").replace(cache / "reproduced")
@@ -151,7 +153,7 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
         raise gathering.GatheringError(
             f"another `make reproduce` is at work (process {holder}): wait for it, or stop it"
         ) from None
-    return 1 if said else 0
+    return 1 if problems else 0
 
 
 def main(argv: list[str] | None = None) -> int:

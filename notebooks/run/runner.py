@@ -63,30 +63,30 @@ def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> P
     running = folder / f".{stem}.running.ipynb"  # complete only when renamed
     for stale in (done, failed):
         stale.unlink(missing_ok=True)
-    told = {
+    environment = {
         "XLX_NOTEBOOK": stem,
         "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
         "XLX_SAY": f"/proc/{os.getpid()}/fd/2",  # our stderr, where the system has such names
     }
     try:
-        run_cells(source, running, values, told)
+        run_cells(source, running, values, environment)
         os.replace(running, done)
     except Exception as error:  # a cell failed, the kernel died, the disk is full, ...
-        said = str(error)
+        reason = str(error)
         if not isinstance(error, NotebookFailed):
-            said = f"failed: {type(error).__name__}: {first_line(error)}"
+            reason = f"failed: {type(error).__name__}: {first_line(error)}"
         with contextlib.suppress(FileNotFoundError):
             os.replace(running, failed)
-        kept = f" (traceback in {shown(failed)})" if failed.exists() else ""
-        raise NotebookFailed(f"{stem} {said}{kept}") from error
+        where = f" (traceback in {shown(failed)})" if failed.exists() else ""
+        raise NotebookFailed(f"{stem} {reason}{where}") from error
     finally:
         running.unlink(missing_ok=True)
     return done
 
 
 def run_cells(
-    source: Path, target: Path, values: Mapping[str, Any], told: Mapping[str, str]
+    source: Path, target: Path, values: Mapping[str, Any], environment: Mapping[str, str]
 ) -> None:
     """Execute a notebook, with other values of its parameters, into a copy that grows as it runs.
 
@@ -101,7 +101,7 @@ def run_cells(
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        with patch.dict(os.environ, told):
+        with patch.dict(os.environ, environment):
             # Without the config ipykernel warns, at every start, that others here could listen.
             papermill.execute_notebook(
                 source,
@@ -132,8 +132,8 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
         )
     notebook, ran = read_notebook(source), read_notebook(executed)
     if [c.source for c in notebook.cells] != [c.source for c in ran.cells]:
-        said = f"{shown(executed)} has other cells than {shown(source)}: run the notebook again"
-        raise NotebookError(said)
+        message = f"{shown(executed)} has other cells than {shown(source)}: run the notebook again"
+        raise NotebookError(message)
     count = 0
     for cell, result in zip(notebook.cells, ran.cells, strict=True):
         if "outputs" in cell:
@@ -156,7 +156,7 @@ def play() -> tuple[list[str], list[str]]:
     """
     playground = paths.ROOT / "playground"
     playground.mkdir(parents=True, exist_ok=True)
-    record, laid, kept, copied = playground / ".copied.json", [], [], {}
+    record, laid, changed, copied = playground / ".copied.json", [], [], {}
     with contextlib.suppress(OSError, ValueError):
         copied = json.loads(record.read_text(encoding="utf-8"))
     patterns = ("*.ipynb", "course/*.ipynb", "**/*.py")
@@ -170,9 +170,9 @@ def play() -> tuple[list[str], list[str]]:
             laid.append(name)
             copied[name] = digest
         elif before != digest and there not in (before, digest):
-            kept.append(name)
+            changed.append(name)
     record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
-    return laid, kept
+    return laid, changed
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -187,8 +187,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.play:
         for name in play()[1]:
-            said = f"was changed by you and notebooks/{name} has changed since"
-            print(f"playground/{name} {said}: delete your copy to have the new one")
+            message = f"was changed by you and notebooks/{name} has changed since"
+            print(f"playground/{name} {message}: delete your copy to have the new one")
         return 0
     if options.notebook is None:
         parser.error("name a notebook")

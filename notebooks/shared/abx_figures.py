@@ -28,9 +28,9 @@ def shown(table: pd.DataFrame) -> list[str]:
     return [task for task in (*TASKS, MATCHED) if (table["task"] == task).any()]
 
 
-def chance_line(of: str = "chance") -> object:
+def chance_line(label: str = "chance") -> object:
     """Chance, for a legend; ``of`` says of what, where a figure has scores with another."""
-    return handle(of, GUESSING)
+    return handle(label, GUESSING)
 
 
 def scored(
@@ -52,7 +52,7 @@ def with_lines(
 ) -> list:
     """Chance, and horizontal lines: label → table of ``model``, ``task`` and ``score``."""
     across(on, y=CHANCE)
-    told = []
+    handles = []
     for (label, table), dash in zip((lines or {}).items(), _DASHES, strict=False):
         for task in tasks:
             line = {"color": MEASURES[task]["color"], "linewidth": 1, "linestyle": dash}
@@ -61,8 +61,8 @@ def with_lines(
                 if model in rows:
                     axes.axhline(rows[model], **line)
             if len(rows):
-                told.append(handle(f"{task} of {label}", line))
-    return [*told, chance_line(chance)]
+                handles.append(handle(f"{task} of {label}", line))
+    return [*handles, chance_line(chance)]
 
 
 def language_courses(table: pd.DataFrame, hue: str, style: Cells) -> Panels:
@@ -105,6 +105,6 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
     across(on, printed, **line, zorder=2)
     for axes in on.axes.values():
         axes.set_xlim(-1.03, 1.03)
-    told = handle(f"the paper's own, over 630 pairs: {number(printed)}", line)
+    whole = handle(f"the paper's own, over 630 pairs: {number(printed)}", line)
     may = handle("correlations that agree with the numbers of a row of Table 1", look(BLUE, ""))
-    return on.done("correlation of LD and MD", "", handles=[may, told])
+    return on.done("correlation of LD and MD", "", handles=[may, whole])

@@ -42,10 +42,10 @@ def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.Data
 
     The paper does not say whether it does. ValueError if no layer is left.
     """
-    kept = table if embedding_layer else table[table["layer"] > 0]
-    if kept.empty and len(table):
+    rows = table if embedding_layer else table[table["layer"] > 0]
+    if rows.empty and len(table):
         raise ValueError("there is no layer but that of the embeddings: let it count")
-    return _mean_over(kept, "layer")
+    return _mean_over(rows, "layer")
 
 
 def _mean_over(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -80,18 +80,18 @@ def run_ends(
 
     Before training is step 0 of a run's own series or, where none is kept, its untrained twin.
     """
-    found = {}
+    by_recipe = {}
     for recipe, others in runs.items():
         courses = [history(name, recorded=True) for name in (recipe, *others)]
         steps = [{getattr(state, "step", 0): state for state in course} for course in courses]
         last = max(set.intersection(*map(set, steps)))
         first = [
-            of[0] if 0 in of and last else identity.twin_of(name)
-            for name, of in zip((recipe, *others), steps, strict=True)
+            saved[0] if 0 in saved and last else identity.twin_of(name)
+            for name, saved in zip((recipe, *others), steps, strict=True)
         ]
-        scores = subject_scores([*first, *(of[last] for of in steps)], corpus, **options)
-        found[recipe] = [*zip(scores[: len(steps)], scores[len(steps) :], strict=True)]
-    return found
+        scores = subject_scores([*first, *(saved[last] for saved in steps)], corpus, **options)
+        by_recipe[recipe] = [*zip(scores[: len(steps)], scores[len(steps) :], strict=True)]
+    return by_recipe
 
 
 def mean_of_runs(
@@ -128,11 +128,11 @@ def mean_score(scores: Sequence[Average]) -> dict[str, float]:
     `mean_of_runs` of single averages on one text; ``value``, ``low``, ``high``.
     """
     sizes = scores[0].sizes
-    apart = np.stack([of.left_out_change for of in scores]) * (1 - sizes / sizes.sum())
+    apart = np.stack([score.left_out_change for score in scores]) * (1 - sizes / sizes.sum())
     covariance = len(sizes) / (len(sizes) - 1) * apart @ apart.T
-    values = [float(of.score) for of in scores]
-    found = mean_of_runs(values, covariance, len(sizes) - 1)
-    return dict(zip(("value", "low", "high"), found, strict=True))
+    values = [float(score.score) for score in scores]
+    ends = mean_of_runs(values, covariance, len(sizes) - 1)
+    return dict(zip(("value", "low", "high"), ends, strict=True))
 
 
 def mean_correlations(tables: Sequence[pd.DataFrame], n_languages: int) -> pd.DataFrame:
@@ -141,14 +141,14 @@ def mean_correlations(tables: Sequence[pd.DataFrame], n_languages: int) -> pd.Da
     ``tables``: of each run, with ``r``, ``low``, ``high`` over the same languages. Means are of
     Fisher's z; errors over languages are taken for those that all runs share.
     """
-    ends = (np.array([of[end] for of in tables]) for end in ("r", "low", "high"))
+    ends = (np.array([part[end] for part in tables]) for end in ("r", "low", "high"))
     z, low, high = (np.arctanh(r.clip(-1 + 1e-9, 1 - 1e-9)) for r in ends)
     error = (high - low) / (2 * statistics.half_width(1, n_languages - 1))
-    found = [
-        mean_of_runs(value, np.outer(of, of), n_languages - 1)
-        for value, of in zip(z.T, error.T, strict=True)
+    scaled = [
+        mean_of_runs(value, np.outer(part, part), n_languages - 1)
+        for value, part in zip(z.T, error.T, strict=True)
     ]
-    means = dict(zip(("r", "low", "high"), np.tanh(found).T, strict=True))
+    means = dict(zip(("r", "low", "high"), np.tanh(scaled).T, strict=True))
     return tables[0].assign(runs=len(tables), **means)
 
 
@@ -179,9 +179,9 @@ def surface_lines(
     alone, *bags = subject_scores([Length(), *bags], corpus, tasks)
     alone = averaged_scores([alone], ["MD"])
     lines: dict[str, list[pd.DataFrame]] = {BAG: [], LENGTH_ALONE: []}
-    for bag, of in zip(bags, last, strict=True):
-        lines[BAG].append(averaged_scores([bag], tasks).assign(model=of.model))
-        lines[LENGTH_ALONE].append(alone.assign(model=of.model))
+    for bag, state in zip(bags, last, strict=True):
+        lines[BAG].append(averaged_scores([bag], tasks).assign(model=state.model))
+        lines[LENGTH_ALONE].append(alone.assign(model=state.model))
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 
@@ -261,15 +261,15 @@ def partial_correlations(
     return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
 
 
-def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:
+def layer_contrasts(measured: CheckpointScores) -> dict[str, Average]:
     """What the paper says of layers, each a difference that is above zero where it holds.
 
     "Middle" is the layer just above half of the depth.
     """
-    middle = (len(of.scores.layers) - 1) // 2 + 1
+    middle = (len(measured.scores.layers) - 1) // 2 + 1
 
     def less(task: str, upper: int, lower: int) -> Average:
-        return average(of, task, layers=[upper]) - average(of, task, layers=[lower])
+        return average(measured, task, layers=[upper]) - average(measured, task, layers=[lower])
 
     fall, upper = less("LD", 1, middle), less("LD", middle, -2)
     upper = upper if upper.score > 0 else less("LD", -2, middle)

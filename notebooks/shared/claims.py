@@ -25,8 +25,8 @@ def one_sign(each: np.ndarray) -> np.ndarray:
 def told_sides(ends: np.ndarray, sure: np.ndarray) -> np.ndarray:
     """Of intervals ``(draws, K, 2)`` "above" zero, or "below", in all draws and where ``sure``."""
     signs = np.sign(ends).sum(axis=(0, 2))
-    told = sure & (np.abs(signs) == 2 * len(ends))
-    return np.where(told, np.where(signs > 0, "above", "below"), UNTOLD)
+    sided = sure & (np.abs(signs) == 2 * len(ends))
+    return np.where(sided, np.where(signs > 0, "above", "below"), UNTOLD)
 
 
 def crossed(values: np.ndarray, groups: np.ndarray, above: float = 0) -> tuple[float | str, ...]:
@@ -35,15 +35,15 @@ def crossed(values: np.ndarray, groups: np.ndarray, above: float = 0) -> tuple[f
     return *ends, told_sides(np.array([[ends[1:]]]) - above, one_sign(each)).item()
 
 
-def compared(one: np.ndarray, other: np.ndarray, groups: np.ndarray) -> pd.DataFrame:
+def compared(first: np.ndarray, other: np.ndarray, groups: np.ndarray) -> pd.DataFrame:
     """`mixing.averages` of ``(S, K, n)`` less another, and ``told``.
 
     That is "above" zero, "below", or that it cannot be told: where the interval holds zero, or the
     mean changes sign without one of the fine-tunings of either side.
     """
-    each, less = one.mean(axis=-1), other.mean(axis=-1)
+    each, less = first.mean(axis=-1), other.mean(axis=-1)
     sure = one_sign(each - less.mean(axis=0)) & one_sign(each.mean(axis=0) - less)
-    table = mixing.averages(one, groups, other)
+    table = mixing.averages(first, groups, other)
     return table.assign(told=told_sides(table[["low", "high"]].to_numpy()[None], sure))
 
 

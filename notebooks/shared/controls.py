@@ -75,13 +75,13 @@ def _reordered(
 
 def _characters(text: str) -> list[str]:
     """The characters of a text with their marks."""
-    found: list[str] = []
+    characters: list[str] = []
     for character in text:
-        if found and unicodedata.category(character).startswith("M"):
-            found[-1] += character
+        if characters and unicodedata.category(character).startswith("M"):
+            characters[-1] += character
         else:
-            found.append(character)
-    return found
+            characters.append(character)
+    return characters
 
 
 def romanised(text: str) -> str:
@@ -89,14 +89,14 @@ def romanised(text: str) -> str:
 
     Letter by letter, without accents of Greek; all else stays as it is.
     """
-    said = []
+    letters = []
     for character in unicodedata.normalize("NFC", text):
         low, name = character.lower(), unicodedata.name(character, "")
         latin = _LATIN_OF.get(low, _LATIN_OF.get(unicodedata.normalize("NFD", low)[0], character))
         if name.startswith("HANGUL SYLLABLE "):
             latin = name.split()[-1].lower()
-        said.append(latin.capitalize() if character != low else latin)
-    return "".join(said)
+        letters.append(latin.capitalize() if character != low else latin)
+    return "".join(letters)
 
 
 def only(examples: Examples, part: str) -> Examples:
@@ -142,7 +142,7 @@ def random_words(dim: int, seed: int, texts: Sequence[str], language: str) -> np
 def subword_sets(tokenizer: Any, texts: Sequence[str]) -> sparse.csr_array:
     """Which subwords of a vocabulary each text has, 0 or 1: ``(n, vocabulary)``."""
     columns, _ = tokenise(tokenizer, list(texts), limit=None, add_special_tokens=False)
-    ids = [sorted(set(own)) for own in columns["input_ids"]]
+    ids = [sorted(set(pieces)) for pieces in columns["input_ids"]]
     ends = np.cumsum([0, *map(len, ids)])
     every = np.concatenate([*ids, []]).astype(int)
     return sparse.csr_array((np.ones(ends[-1]), every, ends), (len(ids), len(tokenizer)))

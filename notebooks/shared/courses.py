@@ -34,8 +34,8 @@ def course_states(series: Sequence[str], steps: Sequence[int] = ()) -> list[Chec
     Of a series without any weights here those of ``steps`` on record (`Checkpoint.recorded`).
     """
     every = [history(name, recorded=bool(steps)) for name in series]
-    kept = ([x for x in own if not getattr(x, "recorded", None)] or own for own in every)
-    return [x for own in kept for x in own if not steps or getattr(x, "step", 0) in steps]
+    whole = ([x for x in states if not getattr(x, "recorded", None)] or states for states in every)
+    return [x for states in whole for x in states if not steps or getattr(x, "step", 0) in steps]
 
 
 def course_runs(
@@ -50,8 +50,8 @@ def course_runs(
     runs = {}
     for state in states:
         model = state if getattr(state, "recorded", None) else str(getattr(state, "path", state))
-        of = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
-        runs[_key(state)] = of
+        transfer = transfer_task([model], task, [source], [recipe], seeds, sparing=sparing)
+        runs[_key(state)] = transfer
     return runs
 
 
@@ -72,12 +72,14 @@ def course(
     NaN of a checkpoint that does not reach the training error.
     """
     rows = []
-    for (model, step), of in runs.items():
-        of = replace(of, runs=tuple(run for run in of.runs if run.seed != without))
-        lost, source = of.losses(level, tolerance), of.runs[0].source
+    for (model, step), transfer in runs.items():
+        transfer = replace(
+            transfer, runs=tuple(run for run in transfer.runs if run.seed != without)
+        )
+        lost, source = transfer.losses(level, tolerance), transfer.runs[0].source
         rows += [
             (model, step, code, lost[source, code].mean() if lost else np.nan)
-            for code in of.task.languages
+            for code in transfer.task.languages
             if code != source
         ]
     return pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
@@ -93,9 +95,9 @@ def course_measures(
     """
     measured = source_scores(states, text, source, COURSES, pooling="mean", max_length=None)
     columns = {
-        _key(state): [*of["scores"].mean(axis=(1, 2)), _key(state)[1]]
-        for state, of in zip(states, measured, strict=True)
-        if of is not None
+        _key(state): [*values["scores"].mean(axis=(1, 2)), _key(state)[1]]
+        for state, values in zip(states, measured, strict=True)
+        if values is not None
     }
     return pd.DataFrame(columns, [*COURSES, SCHEDULE]).T.rename_axis(["model", "step"])
 
@@ -135,18 +137,18 @@ def run_scores(
     ways = {"pooling": "mean", "max_length": None}
     at = [
         ((recipe, run), state)
-        for recipe, own in runs.items()
-        for run, name in enumerate(own, start=1)
+        for recipe, runs_of_recipe in runs.items()
+        for run, name in enumerate(runs_of_recipe, start=1)
         for state in history(name, recorded=True)
         if state.step in steps
     ]
     measured = source_scores([state for _, state in at], text, source, COURSES, **ways)
     tables = {}
-    for (key, state), of in zip(at, measured, strict=True):
+    for (key, state), values in zip(at, measured, strict=True):
         with warnings.catch_warnings(action="ignore"):  # of what is nowhere: it has no row
-            stored = [] if of else subject_scores([state], text, COURSES[:3], **ways)
+            stored = [] if values else subject_scores([state], text, COURSES[:3], **ways)
         whole = [x.scores.as_asked(pairs).scores.values() for x in stored]
-        if scores := [*of["scores"][:3]] if of else [x.mean(axis=2) for x in chain(*whole)]:
+        if scores := [*values["scores"][:3]] if values else [x.mean(axis=2) for x in chain(*whole)]:
             means = pd.DataFrame(np.mean(scores, axis=1), COURSES[:3], [code for _, code in pairs])
             tables[*key, state.step] = means.stack()
     names = ["model", "run", "checkpoint", "task", "language"]
@@ -214,9 +216,11 @@ def _correlations(
     ``weights``, ``(n, b)``: how often each row counts.
     """
     weights = np.broadcast_to(weights, second.shape)
-    own = weights * second
-    sizes = np.sqrt((first**2).T @ weights * (own * second).sum(axis=0))
-    return np.divide(first.T @ own, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9)
+    weighted = weights * second
+    sizes = np.sqrt((first**2).T @ weights * (weighted * second).sum(axis=0))
+    return np.divide(
+        first.T @ weighted, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9
+    )
 
 
 @styled

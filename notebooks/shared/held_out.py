@@ -27,9 +27,9 @@ def asked() -> pd.DataFrame:
     return table.set_index("language")
 
 
-def languages(of: str) -> tuple[str, ...]:
+def languages(column: str) -> tuple[str, ...]:
     """Those of "pivots", "few topics", "grid", "few grid" or "few wmt", in the table's order."""
-    return tuple(asked().index[asked()[of] == 1])
+    return tuple(asked().index[asked()[column] == 1])
 
 
 @dataclass(frozen=True)

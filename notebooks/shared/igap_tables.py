@@ -193,13 +193,13 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     at_layer, named = {code: array[layer] for code, array in vectors.items()}, registered()
     bags = bag_of_subwords(encoder, corpus, max_length=subject.options.get("max_length"))
     asked = [named[name] for name in ("retrieval", "cosine", "LD", "MD", "MEXA")]
-    found = abx.exact(at_layer, measures=asked).table()
-    hits = found[found["task"] == "retrieval"].assign(metric="retrieval")
+    scores = abx.exact(at_layer, measures=asked).table()
+    hits = scores[scores["task"] == "retrieval"].assign(metric="retrieval")
     turned = hits["x_language"] != hits["language_1"]
     source, target = (hits[x].where(~turned, hits[y]) for x, y in (PAIR, PAIR[::-1]))
     tables = [_distances(at_layer), hits.assign(source=source, target=target)]
     counted = abx.exact(bags, measures=[replace(named["cosine"], name="bag of subwords")]).table()
-    tables += both_directions(pair_scores(found[found["task"] != "retrieval"]))
+    tables += both_directions(pair_scores(scores[scores["task"] != "retrieval"]))
     tables += both_directions(pair_scores(counted))
     columns = ["metric", "source", "target", "score"]
     table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
@@ -219,7 +219,9 @@ def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd
     that in the source, mean over the draws (Equation 4); ½ of a guess. A bag of subwords is folded
     into as many numbers as its model has.
     """
-    read = {code: subject.sentences(own, code) for code, own in corpus.sentences.items()}
+    read = {
+        code: subject.sentences(sentences, code) for code, sentences in corpus.sentences.items()
+    }
     rows = []
     for layer, source in product(range(len(read[corpus.languages[0]])), read):
         wrong = _by_heart({code: x[layer] for code, x in read.items()}, source, n_draws)
@@ -232,7 +234,10 @@ def gaps_by_draw(
     subject: Subject, corpus: ParallelCorpus, n_draws: int, layer: int, sources: Sequence[str]
 ) -> pd.DataFrame:
     """`memorised_gaps` at one layer, one row per draw of labels, one column per direction."""
-    read = {code: subject.sentences(own, code)[layer] for code, own in corpus.sentences.items()}
+    read = {
+        code: subject.sentences(sentences, code)[layer]
+        for code, sentences in corpus.sentences.items()
+    }
     wrong = {source: _by_heart(read, source, n_draws) for source in sources}
     ways = [(source, t) for source, t in product(sources, read) if t != source]
     return pd.DataFrame({f"{s} {t}": wrong[s][t] - wrong[s][s] for s, t in ways})
@@ -251,9 +256,9 @@ def _by_heart(states: Mapping[str, np.ndarray], source: str, n_draws: int) -> di
 def _distances(vectors: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """Mean L2 distance and dot product of parallel sentences, after Hu et al. (2020)."""
     rows = []
-    for one, other in permutations(vectors, 2):
-        first, second = (vectors[code].astype(np.float64) for code in (one, other))
+    for first_code, other in permutations(vectors, 2):
+        first, second = (vectors[code].astype(np.float64) for code in (first_code, other))
         apart = np.linalg.norm(first - second, axis=1).mean()
         products = np.einsum("id,id->", first, second) / len(first)
-        rows += [("L2", one, other, apart), ("dot", one, other, products)]
+        rows += [("L2", first_code, other, apart), ("dot", first_code, other, products)]
     return pd.DataFrame(rows, columns=["metric", "source", "target", "score"])

@@ -63,6 +63,6 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
 
 def beside_printed(measured: list[Measured]) -> pd.DataFrame:
     """`printed_rows` of several models, with ``model`` in front."""
-    tables = [printed_rows(one).assign(model=one.model.label) for one in measured]
+    tables = [printed_rows(subject).assign(model=subject.model.label) for subject in measured]
     table = pd.concat(tables, ignore_index=True)
     return table[["model", *table.columns.drop("model")]]

@@ -75,10 +75,10 @@ def rivals_of(poolings: Mapping[Name, str], text: ParallelCorpus, position: int)
     """
     rows = []
     for model, pooling in poolings.items():
-        for language, of in measure_rivals(model, text, pooling=pooling).items():
+        for language, counts in measure_rivals(model, text, pooling=pooling).items():
             rows += [
                 (model, language, layer, int(n[position]), float((n == 0).mean()))
-                for layer, n in enumerate(of["either"])
+                for layer, n in enumerate(counts["either"])
             ]
     return pd.DataFrame(rows, columns=["model", "language", "layer", "rivals", "mu"])
 
@@ -129,8 +129,8 @@ class Inference:
 
     def right(self) -> np.ndarray:
         """Right answers, ``(n_seeds, L, L, n)``."""
-        said = np.stack([one.logits for one in self.grids()]).argmax(axis=-1)
-        return (said == self.data.gold.labels).astype(float)
+        answered = np.stack([grid.logits for grid in self.grids()]).argmax(axis=-1)
+        return (answered == self.data.gold.labels).astype(float)
 
     def summary(self) -> pd.DataFrame:
         """Within, across and the drop, by language and over all (`mixing.summary`)."""
@@ -146,11 +146,11 @@ def transfers_of(
     Their answers on the translations of what they learnt are IGAP's.
     """
     languages, options, usual, _ = SHIPPED["NLI"]
-    task, found = labelled_task("NLI", languages, **options), {}
-    for model, own in models.items():
-        recipe = replace(usual, **WIDE | own)
-        found[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=SPARING)
-    return found
+    task, transfers = labelled_task("NLI", languages, **options), {}
+    for model, settings in models.items():
+        recipe = replace(usual, **WIDE | settings)
+        transfers[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=SPARING)
+    return transfers
 
 
 def negation() -> tuple[TransferTask, Recipe, Sparing]:

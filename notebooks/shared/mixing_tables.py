@@ -171,15 +171,15 @@ def worked_pairs(
     return pd.DataFrame(shown, columns=["cell", *parts, "label"]).set_index("cell")
 
 
-def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str) -> pd.DataFrame:
+def worked_item(sets: Mapping[str, Examples], grid: Grid, source: str, other: str) -> pd.DataFrame:
     """The shortest entailed pair of the source in four cells, with what a model says of it."""
     gold, lengths = sets[source], sets[source].lengths
     k = min(np.flatnonzero(gold.labels == 0), key=lambda i: lengths[i], default=0)
     cells = [(source, source), (other, other), (source, other), (other, source)]
     table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
-    at = [(one.languages.index(a), one.languages.index(b), k) for a, b in cells]
-    table["said"] = [gold.classes[one.predictions[x]] for x in at]
-    table["p(entailment)"] = [round(float(special.expit(evidence(one.logits[x]))), 2) for x in at]
+    at = [(grid.languages.index(a), grid.languages.index(b), k) for a, b in cells]
+    table["said"] = [gold.classes[grid.predictions[x]] for x in at]
+    table["p(entailment)"] = [round(float(special.expit(evidence(grid.logits[x]))), 2) for x in at]
     return table
 
 
@@ -189,13 +189,15 @@ def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str
 def mean_grids(grids: Iterable[Grid]) -> dict[str, Grid]:
     """By model its grid, the mean over seeds, with the scores of ``each``."""
     by_model: dict[str, list[Grid]] = {}
-    for one in grids:
-        by_model.setdefault(one.model, []).append(one)
+    for of_seed in grids:
+        by_model.setdefault(of_seed.model, []).append(of_seed)
     means = {}
-    for name, own in by_model.items():
-        each = {score: np.concatenate([x.each[score] for x in own]) for score in own[0].scores}
+    for name, of_model in by_model.items():
+        each = {
+            score: np.concatenate([x.each[score] for x in of_model]) for score in of_model[0].scores
+        }
         scores = {score: x.mean(axis=0) for score, x in each.items()}
-        means[name] = replace(own[0], scores=scores, each=each, predictions=None, logits=None)
+        means[name] = replace(of_model[0], scores=scores, each=each, predictions=None, logits=None)
     return means
 
 
@@ -212,7 +214,7 @@ def signals(
 
     What sees the second part only has the same in all rows, so one row is computed.
     """
-    logits = np.stack([one.logits for one in grids])
+    logits = np.stack([grid.logits for grid in grids])
     shape, positive = logits.shape[:-1], labels == 0
     if (logits[:, :1] == logits).all():
         logits = logits[:, :1]
@@ -255,12 +257,12 @@ def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
 def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
     """Which cells are averaged, boolean ``(L, L)``: within, and across by where the source is."""
     same = np.eye(len(languages), dtype=bool)
-    own = np.array([code == source for code in languages])
-    first, second = own[:, None] & ~same, own[None, :] & ~same
-    neither = ~(same | own[:, None] | own[None, :])
+    is_source = np.array([code == source for code in languages])
+    first, second = is_source[:, None] & ~same, is_source[None, :] & ~same
+    neither = ~(same | is_source[:, None] | is_source[None, :])
     groups = {
-        f"within {source}": same & own,
-        "within the others": same & ~own,
+        f"within {source}": same & is_source,
+        "within the others": same & ~is_source,
         f"premise in {source}": first,
         f"hypothesis in {source}": second,
         "neither": neither,
@@ -281,11 +283,11 @@ def knowledge(
     """
     tables = []
     for measure, values in ours.items():
-        one, other = (
+        pairs, other = (
             np.stack([x[:, mask].mean(axis=1) for mask in cells.values()], axis=1)
             for x in (values, alone[measure])
         )
-        both, adds = mixing.averages(one, groups), claims.compared(one, other, groups)
+        both, adds = mixing.averages(pairs, groups), claims.compared(pairs, other, groups)
         for what, table in (("both", both), ("premise adds", adds)):
             tables.append(table.assign(cells=list(cells), measure=measure, what=what))
     return pd.concat(tables, ignore_index=True)
@@ -313,7 +315,7 @@ def measured(
 
 def changed_grids(
     change: Callable[[Any], Any],
-    said: str,
+    label: str,
     models: Sequence[str],
     data: TaskData,
     recipe: Recipe,
@@ -327,7 +329,7 @@ def changed_grids(
     groups = groups_of(data.gold)  # a change may take away what shows them
     data = replace(data, train=change(data.train), held_out=change(data.held_out), sets=sets)
     grids = mean_grids(grid(data.jobs(models, recipe, seeds), sets))
-    return [replace(one, model=f"{x}, {said}", groups=groups) for x, one in grids.items()]
+    return [replace(usual, model=f"{x}, {label}", groups=groups) for x, usual in grids.items()]
 
 
 def baseline_grid(model: str, sets: Mapping[str, Examples], predictions: np.ndarray) -> Grid:
@@ -358,8 +360,8 @@ def bag_of_subwords(
         "sets": [[code, part.text_hash()] for code, part in sets.items()],
     }
     fitted = work.result(PAIRED_SUBWORDS, about, name, train, sets, seed)
-    said = fitted["classes"][fitted["logits"].argmax(axis=-1)].astype(np.int16)
-    return replace(baseline_grid("bag of subwords", sets, said), logits=fitted["logits"])
+    answered = fitted["classes"][fitted["logits"].argmax(axis=-1)].astype(np.int16)
+    return replace(baseline_grid("bag of subwords", sets, answered), logits=fitted["logits"])
 
 
 def _regression_on_subwords(
@@ -401,13 +403,13 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
     """``(n, 3 * size + 2)``: in both, in the first alone, in the second alone, and two shares."""
     rows, columns, shares = [], [], []
     for i, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        one, other = bags[first], bags[second]
-        both = one & other
-        pieces = [*sorted(both), *(size + piece for piece in sorted(one - both))]
+        pieces_1, other = bags[first], bags[second]
+        both = pieces_1 & other
+        pieces = [*sorted(both), *(size + piece for piece in sorted(pieces_1 - both))]
         pieces += [2 * size + piece for piece in sorted(other - both)]
         rows += [i] * len(pieces)
         columns += pieces
-        shares.append((len(both) / max(1, len(one)), len(both) / max(1, len(other))))
+        shares.append((len(both) / max(1, len(pieces_1)), len(both) / max(1, len(other))))
     present = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(pairs), 3 * size))
     # At unit length, the hundred subwords of a pair do not drown the two shares.
     return sparse.hstack(
@@ -423,10 +425,10 @@ def above_baselines(
 ) -> pd.DataFrame:
     """`mixing.paired_difference` of each model and each ``baseline``."""
     tables = [
-        paired_difference(one.each[score], simple.each[score], one.languages, one.groups).assign(
-            model=one.model, baseline=simple.model
+        paired_difference(grid.each[score], simple.each[score], grid.languages, grid.groups).assign(
+            model=grid.model, baseline=simple.model
         )
-        for one in grids
+        for grid in grids
         for simple in baselines
     ]
     return pd.concat(tables)
@@ -441,5 +443,5 @@ def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.
     rows = table[table["language"] == language]
     if rows.empty:
         raise MixingError(f"the table has no language {language!r}")
-    said = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
-    return said.unstack("setting", sort=False)
+    points = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
+    return points.unstack("setting", sort=False)

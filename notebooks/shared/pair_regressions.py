@@ -76,9 +76,11 @@ def fitted(
             fit = regressions.regression(
                 rows, "accuracy", reading.terms, clusters=clusters, effects=reading.effects
             )
-            own = fit.table[(fit.table["errors"] == errors) & fit.table["term"].isin(reading.terms)]
+            terms = fit.table[
+                (fit.table["errors"] == errors) & fit.table["term"].isin(reading.terms)
+            ]
             shares = {"R2": fit.r_squared, "adjusted R2": fit.adjusted_r_squared, "n": fit.n}
-            tables.append(own.assign(model=model, task=task, variant=label, **shares))
+            tables.append(terms.assign(model=model, task=task, variant=label, **shares))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -116,9 +118,9 @@ def cross_classified(
         optimize.minimize_scalar(lambda x: solved(x)[0], bounds=(-9, 9), method="bounded").x
     )[1]
     inverse = np.linalg.inv(r[:k, :k])
-    kept = slice(1, 1 + len(terms))
-    coefficient = (inverse @ r[:k, k])[kept]
-    error = np.sqrt((inverse**2).sum(axis=1)[kept] * r[k, k] ** 2 / (n - k))
+    shown = slice(1, 1 + len(terms))
+    coefficient = (inverse @ r[:k, k])[shown]
+    error = np.sqrt((inverse**2).sum(axis=1)[shown] * r[k, k] ** 2 / (n - k))
     df = len(set(rows["source"]) | set(rows["target"])) - 1
     width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
     return pd.DataFrame(
@@ -158,9 +160,9 @@ def held_out(
     for inside in left_out:
         fit = regressions.least_squares(table[~inside], outcome, list(terms))
         exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
-        own = table.loc[inside, outcome]
-        error += ((own - exog @ fit.params) ** 2).sum()
-        spread += ((own - table.loc[~inside, outcome].mean()) ** 2).sum()
+        outcomes = table.loc[inside, outcome]
+        error += ((outcomes - exog @ fit.params) ** 2).sum()
+        spread += ((outcomes - table.loc[~inside, outcome].mean()) ** 2).sum()
     return 1 - error / spread
 
 
@@ -237,14 +239,17 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
         above = rows.setdefault((task, checkpoint, "printed"), {})
         row = rows.setdefault((task, checkpoint, model), {})
         cells = printed.loc[(task, checkpoint)]
-        for own in part.to_dict("records"):
-            term = own["term"]
+        for fitted_row in part.to_dict("records"):
+            term = fitted_row["term"]
             above[f"{term} (95 %)"] = number(float(cells["value", term]))
             above[f"{term}, p"] = cells["p_value", term]
-            row |= {f"{term} (95 %)": told(own), f"{term}, p": f"{own['p_value']:.3f}"}
-            row[f"{term}, Holm p"] = f"{own['Holm']:.3f}"
+            row |= {
+                f"{term} (95 %)": told(fitted_row),
+                f"{term}, p": f"{fitted_row['p_value']:.3f}",
+            }
+            row[f"{term}, Holm p"] = f"{fitted_row['Holm']:.3f}"
             if term == "LD":
-                row["power"] = number(own["power"])
+                row["power"] = number(fitted_row["power"])
     columns = list(row)
     return rowed(rows, ["task", "checkpoint", "source"])[columns].fillna("")
 

@@ -97,8 +97,8 @@ def _within(values: np.ndarray, targets: Mapping[str, np.ndarray]) -> np.ndarray
     """``(..., k)`` less the mean over the targets of a source; zero for what is no target."""
     left = np.zeros(values.shape)
     for places in targets.values():
-        own = values[..., places]
-        left[..., places] = own - own.mean(axis=-1, keepdims=True)
+        block = values[..., places]
+        left[..., places] = block - block.mean(axis=-1, keepdims=True)
     return left
 
 

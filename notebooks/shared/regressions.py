@@ -71,16 +71,16 @@ def regression(
     cluster column with a single cluster.
     """
     fit = least_squares(table, outcome, predictors, effects)
-    kept = slice(1 if effects else 0, 1 + len(predictors))
-    coefficient = fit.params[kept]
+    shown = slice(1 if effects else 0, 1 + len(predictors))
+    coefficient = fit.params[shown]
     rows = []
-    for kind, (covariance, df) in _covariances(fit, table, clusters, kept).items():
+    for kind, (covariance, df) in _covariances(fit, table, clusters, shown).items():
         error = np.sqrt(np.diag(covariance))
         width = stats.t.ppf((1 + LEVEL) / 2, df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             p_value = 2 * stats.t.sf(np.abs(coefficient / error), df)
         view = {
-            "term": ["intercept", *predictors][kept],
+            "term": ["intercept", *predictors][shown],
             "coefficient": coefficient,
             "errors": kind,
             "error": error,
@@ -108,11 +108,11 @@ def least_squares(
     if not predictors:
         raise ValueError("a regression needs one predictor or more")
     values = numbers(table, [outcome, *predictors])
-    own = [np.ones((len(values), 1)), values[:, 1:]]
+    design = [np.ones((len(values), 1)), values[:, 1:]]
     for name in effects:
         codes, n_names = language_codes(table, [name])
-        own.append((codes == np.arange(1, n_names)).astype(float))
-    exog = np.column_stack(own)
+        design.append((codes == np.arange(1, n_names)).astype(float))
+    exog = np.column_stack(design)
     n, n_terms = exog.shape
     if n <= n_terms:
         raise ValueError(f"{n} rows are too few for {n_terms} terms: there must be more than that")
@@ -133,7 +133,7 @@ def _covariances(
     fit: linear_model.RegressionResults,
     table: pd.DataFrame,
     clusters: Sequence[str],
-    kept: slice = slice(None),
+    shown: slice = slice(None),
 ) -> dict[str, tuple[np.ndarray, int]]:
     """Kind of error → covariance of the coefficients that are kept, and its df."""
     df = int(fit.df_resid)
@@ -141,7 +141,7 @@ def _covariances(
     if fit.get_influence().hat_matrix_diag.max() > 1 - ROUNDING:  # HC3 divides by 1 - leverage
         robust = np.full_like(robust, np.nan)
     views = {
-        kind: (covariance[kept, kept], df)
+        kind: (covariance[shown, shown], df)
         for kind, covariance in (("classical", fit.cov_params()), ("robust", robust))
     }
     if not clusters:
@@ -151,9 +151,9 @@ def _covariances(
     for name, size in zip(clusters, sizes, strict=True):
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
-    both, first, second = (part[kept, kept] for part in sandwich.cov_cluster_2groups(fit, codes))
+    both, first, second = (part[shown, shown] for part in sandwich.cov_cluster_2groups(fit, codes))
     views["clustered"] = _positive(both, first + second), min(sizes) - 1
-    views["dyadic"] = _positive(*(part[kept, kept] for part in _dyadic(fit, codes))), n_names - 1
+    views["dyadic"] = _positive(*(part[shown, shown] for part in _dyadic(fit, codes))), n_names - 1
     return views
 
 
@@ -170,13 +170,13 @@ def _dyadic(
     scores = fit.model.exog * fit.resid[:, None]
     n, n_terms = scores.shape
     n_names = codes.max() + 1
-    own = codes[:, 0] == codes[:, 1]  # from a language to itself: held once
+    same = codes[:, 0] == codes[:, 1]  # from a language to itself: held once
     by_name = np.zeros((n_names, n_terms))
     np.add.at(by_name, codes[:, 0], scores)
-    np.add.at(by_name, codes[~own, 1], scores[~own])
-    low, high = codes[~own].min(axis=1), codes[~own].max(axis=1)
+    np.add.at(by_name, codes[~same, 1], scores[~same])
+    low, high = codes[~same].min(axis=1), codes[~same].max(axis=1)
     by_pair = np.zeros((n_names * n_names, n_terms))
-    np.add.at(by_pair, low * n_names + high, scores[~own])
+    np.add.at(by_pair, low * n_names + high, scores[~same])
     bread = fit.normalized_cov_params * np.sqrt(n_names / (n_names - 1) * (n - 1) / (n - n_terms))
     names = bread @ by_name.T @ by_name @ bread
     return names - bread @ by_pair.T @ by_pair @ bread, names

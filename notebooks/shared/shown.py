@@ -82,7 +82,9 @@ def sentences(
         before, *within = re.split(r"[][]", sentence)
         table = _told(table)
         groups = [rows for _, rows in table.groupby(by[0], sort=False)] if by else [table]
-        for rows in (of.to_dict("records") for of in groups if len(of)):
+        for rows in (
+            rows_of_group.to_dict("records") for rows_of_group in groups if len(rows_of_group)
+        ):
             if within:
                 items, start = [within[0].format_map(x) for x in rows], before.format_map(rows[0])
                 text = f"{start}{listed(items)}{within[1]}"

@@ -85,10 +85,14 @@ def tense_task(
     if lacking := [code for code in languages if code not in TENSED]:
         raise TextError(f"tense has no {lacking[0]}: it has {', '.join(TENSED)}")
     learnt = _drawn([*trees.load_trees("en", TREEBANK)], n_train, seed)
-    of = {code: {x.id: x for x in trees.load_trees(code, PARALLEL)} for code in TENSED}
-    everywhere = [x for x in of["en"].values() if all(x.id in own for own in of.values())]
+    by_id = {code: {x.id: x for x in trees.load_trees(code, PARALLEL)} for code in TENSED}
+    everywhere = [
+        x
+        for x in by_id["en"].values()
+        if all(x.id in trees_by_id for trees_by_id in by_id.values())
+    ]
     drawn, labels = _drawn(everywhere, n_test, seed)
-    test = {code: _set([of[code][x.id] for x in drawn], code, labels) for code in languages}
+    test = {code: _set([by_id[code][x.id] for x in drawn], code, labels) for code in languages}
     return TransferTask("tense", {"en": _set(learnt[0], "en", learnt[1])}, test, {})
 
 
@@ -113,8 +117,8 @@ def agreement(test: Mapping[str, Examples]) -> pd.DataFrame:
     """
     rows = {}
     for code, part in test.items():
-        of = {x.id: root_tense(x) for x in trees.load_trees(code, PARALLEL)}
-        own = np.array([of[name] for name in part.ids])
-        right = (own == part.labels)[own >= 0]
-        rows[code] = {"marked": len(right) / len(own), "agree": pd.Series(right).mean()}
+        by_id = {x.id: root_tense(x) for x in trees.load_trees(code, PARALLEL)}
+        tenses = np.array([by_id[name] for name in part.ids])
+        right = (tenses == part.labels)[tenses >= 0]
+        rows[code] = {"marked": len(right) / len(tenses), "agree": pd.Series(right).mean()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("language")

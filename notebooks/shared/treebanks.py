@@ -26,8 +26,8 @@ def trees_of(
     """
     if not folder:
         return {code: [load_trees(code, source) for source in ("ud", "pud")] for code in languages}
-    own = {code: paths.ROOT / folder / code for code in languages}
-    for path in own.values():
+    places = {code: paths.ROOT / folder / code for code in languages}
+    for path in places.values():
         files.files_below(path, Path.is_file, "file", "`make wiki` parses text.")
     first = [{"source": source} for source in beside]
-    return ParsedText({x: [*first, {"source": "own", "path": path}] for x, path in own.items()})
+    return ParsedText({x: [*first, {"source": "own", "path": path}] for x, path in places.items()})

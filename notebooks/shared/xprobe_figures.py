@@ -84,8 +84,8 @@ def correlations(table: pd.DataFrame) -> Figure:
         edge=(1.3, 1.2),
     )
     on = heatmap(table, "task", "language", "rho", style=style)
-    told = f"{table['framed'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
-    return on.done(handles=[framed_handle(f"interval without 0: {told}")])
+    counted = f"{table['framed'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
+    return on.done(handles=[framed_handle(f"interval without 0: {counted}")])
 
 
 @styled

@@ -48,7 +48,9 @@ def relative_accuracies(
     0 is infinite, and 0/0 missing. With ``n`` (test sentences by task and language) also ``gain``
     and ``sign``: 1, 0 or -1, whether a cell is above English by more than rounding and luck.
     """
-    english, others = (table[(table["language"] == "en") == own] for own in (True, False))
+    english, others = (
+        table[(table["language"] == "en") == is_english] for is_english in (True, False)
+    )
     reference = english[["encoder", "task", "accuracy"]].rename(columns={"accuracy": "reference"})
     ratios = others[[*ACCURACY_KEYS, "accuracy"]].merge(reference, on=["encoder", "task"])
     accuracy, base = ratios["accuracy"], ratios["reference"]
@@ -65,23 +67,23 @@ def relative_accuracies(
 
 
 def rounding_and_luck(
-    one: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
+    first: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
 ) -> np.ndarray:
     """By how much two accuracies may be apart that are alike.
 
     Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences; rounding moves each
     by ``half`` at most. What another training run would change is not in it.
     """
-    variance = one * (1 - one) / n_one + other * (1 - other) / n_other
+    variance = first * (1 - first) / n_one + other * (1 - other) / n_other
     return 2 * half + half_width(np.sqrt(variance))
 
 
 def beyond(
-    one: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
+    first: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
 ) -> np.ndarray:
     """Whether one accuracy is above another by more than `rounding_and_luck`: 1, 0 or -1 below."""
-    apart = np.asarray(one, float) - np.asarray(other, float)
-    reach = rounding_and_luck(one, other, n_one, n_other, half=half)
+    apart = np.asarray(first, float) - np.asarray(other, float)
+    reach = rounding_and_luck(first, other, n_one, n_other, half=half)
     return np.where(np.abs(apart) > reach, np.sign(apart), 0).astype(int)
 
 
@@ -97,8 +99,8 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     right = (accuracy - half).clip(min=0) * n
     sizes = table.groupby("task")["task"].transform("size")
     among = [
-        share_interval(*own, 1 - (1 - LEVEL) / size)[0]
-        for *own, size in zip(right, n, sizes, strict=True)
+        share_interval(*counts, 1 - (1 - LEVEL) / size)[0]
+        for *counts, size in zip(right, n, sizes, strict=True)
     ]
     return table.assign(above=share_interval(right, n)[0] > guess, above_all=among > guess)
 

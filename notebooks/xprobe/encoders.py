@@ -85,7 +85,9 @@ class Sentences:
         if empty := [at for at, words in enumerate(token_lists) if not len(words)]:
             raise EncoderError(f"sentence {empty[0]} (from 0) has no words: leave it out")
         types: dict[str, int] = {}
-        ids = [np.array([types.setdefault(x, len(types)) for x in own]) for own in token_lists]
+        ids = [
+            np.array([types.setdefault(x, len(types)) for x in tokens]) for tokens in token_lists
+        ]
         return cls(np.ascontiguousarray(lookup(list(types)), dtype=np.float32), tuple(ids))
 
     def __len__(self) -> int:
@@ -197,9 +199,9 @@ class InferenceEncoder:
 
     def head(self) -> nn.Linear:
         """The classifier."""
-        own = self.part("classifier")
-        head = nn.Linear(*own["weight"].shape[::-1])
-        head.load_state_dict({key: torch.from_numpy(x) for key, x in own.items()})
+        weights = self.part("classifier")
+        head = nn.Linear(*weights["weight"].shape[::-1])
+        head.load_state_dict({key: torch.from_numpy(x) for key, x in weights.items()})
         return head
 
 
@@ -236,7 +238,7 @@ def train_nli(
         torch.manual_seed(options["seed"])
         head = nn.Linear(4 * net.width, len(labelled.NLI)).to(where)
     seen: dict[bytes, int] = {}
-    numbers = np.array([seen.setdefault(own.tobytes(), len(seen)) for own in pairs[0].ids])
+    numbers = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in pairs[0].ids])
     firsts = np.unique(numbers, return_index=True)[1]
     tables = [SentenceTable(side, where) for side in pairs[:2]]
     classes = torch.from_numpy(np.asarray(pairs[2], np.int64)).to(where)
@@ -326,8 +328,8 @@ def align(
         epochs=epochs,
         **options,
     )
-    kept = {f"classifier.{key}": x for key, x in english.part("classifier").items()}
-    return replace(english, arrays=arrays | kept)
+    classifier = {f"classifier.{key}": x for key, x in english.part("classifier").items()}
+    return replace(english, arrays=arrays | classifier)
 
 
 def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -514,7 +516,7 @@ def trained(recipes: Sequence[Recipe]) -> list[InferenceEncoder]:
     if english := [recipe.nli for recipe in recipes if recipe.nli]:
         trained(english)  # all before the first that is mapped from one
     values = made({recipe.ask: recipe.making for recipe in recipes})
-    return [InferenceEncoder(own.name, own.sizes, values[own.ask]) for own in recipes]
+    return [InferenceEncoder(each.name, each.sizes, values[each.ask]) for each in recipes]
 
 
 #: An encoder, and the pairs that it is asked, in whatever language.
@@ -525,18 +527,18 @@ def inferences(asked: Sequence[Question]) -> list[np.ndarray]:
     """What encoders answer, each its own pairs: classes, int8 ``(n,)``; errors as `trained`."""
 
     def calls(missing: list[int]) -> list[work.Call]:
-        own = trained([asked[place][0] for place in missing])
+        ready = trained([asked[place][0] for place in missing])
         pairs = [asked[place][1].loaded[:2] for place in missing]
-        return [([x], (y, *z)) for x, y, z in zip(missing, own, pairs, strict=True)]
+        return [([x], (y, *z)) for x, y, z in zip(missing, ready, pairs, strict=True)]
 
-    abouts = [{"encoder": recipe.ask, "asked": own.about} for recipe, own in asked]
+    abouts = [{"encoder": recipe.ask, "asked": part.about} for recipe, part in asked]
     values = work.results(ANSWERS, abouts, calls, what="encoders asked", alone=True)
     return [value["predicted"] for value in values]
 
 
-def _answered(own: InferenceEncoder, first: Sentences, second: Sentences) -> Value:
+def _answered(encoder: InferenceEncoder, first: Sentences, second: Sentences) -> Value:
     """Predicted classes, with the history of training."""
-    return own.part("history") | {"predicted": own.answers(first, second).astype(np.int8)}
+    return encoder.part("history") | {"predicted": encoder.answers(first, second).astype(np.int8)}
 
 
 def _answers_apart(stored: Value, computed: Value) -> float:

@@ -53,8 +53,8 @@ class Subject:
     @property
     def names(self) -> tuple[str, str, str]:
         """Encoder, condition and language, as tables have them: "RNN (maxpool)", "mapped", "de"."""
-        own = self.recipe and encoders.ENCODER_NAMES[self.recipe.name]
-        return own or "mean of words", self.condition, self.language
+        known = self.recipe and encoders.ENCODER_NAMES[self.recipe.name]
+        return known or "mean of words", self.condition, self.language
 
     @property
     def about(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def alike(
             in_memory[code] = candidates
     sizes, times, rows = {}, {}, []
     for name in names:
-        totals = {code: own.get(name, 0) for code, own in usable.items()}
+        totals = {code: ours.get(name, 0) for code, ours in usable.items()}
         able = [code for code, total in totals.items() if total >= max(least, 1)]
         if not able:
             raise sentence_tasks.TooFewSentencesError(
@@ -119,15 +119,15 @@ def alike(
         times |= {(code, name): n for code in able}
     tasks = {
         code: [
-            sentence_tasks.drawn(name, own, sizes[name], draws.seed + i)
-            for name, own in in_memory.get(code) or _candidates(trees, code, names, rules)
+            sentence_tasks.drawn(name, ours, sizes[name], draws.seed + i)
+            for name, ours in in_memory.get(code) or _candidates(trees, code, names, rules)
             for i in range(times.get((code, name), 0))
         ]
         for code in trees
     }
     for name, code in itertools.product(names, trees):
-        n, own = times.get((code, name), 0), [task for task in tasks[code] if task.name == name]
-        parts = [len(part) for task in own[:1] for part in task.parts().values()]
+        n, ours = times.get((code, name), 0), [task for task in tasks[code] if task.name == name]
+        parts = [len(part) for task in ours[:1] for part in task.parts().values()]
         rows.append((name, code, usable[code].get(name, 0), *(parts or (0, 0, 0)), n))
     return tasks, pd.DataFrame(rows, columns=["task", "language", "usable", *TASK_PARTS, "draws"])
 
@@ -164,17 +164,17 @@ def probe(
     subjects of one name, and as `probes.fit`.
     """
     subjects = checks.several(subjects, "subjects", once=True)
-    if lost := sorted({own.language for own in subjects} - set(tasks)):
+    if lost := sorted({each.language for each in subjects} - set(tasks)):
         raise ValueError(f"there are no tasks in {lost[0]}, but {', '.join(tasks) or 'in none'}")
-    names = Counter(own.names for own in subjects)
+    names = Counter(each.names for each in subjects)
     if max(names.values()) > 1:
         raise ValueError(f"two encoders are called {', '.join(names.most_common(1)[0][0])}")
     fitting = {"hidden": HIDDEN, "activation": ACTIVATION, "seeds": list(seeds), "order": order}
     fitting |= options
     cells = [(subject, task) for subject in subjects for task in tasks[subject.language]]
-    hashes = {id(task): task.text_hash() for own in tasks.values() for task in own}
+    hashes = {id(task): task.text_hash() for each in tasks.values() for task in each}
     more = {"control": control, "probe": fitting}
-    abouts = [{"encoder": own.about, "task": hashes[id(task)]} | more for own, task in cells]
+    abouts = [{"encoder": each.about, "task": hashes[id(task)]} | more for each, task in cells]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         by_subject: dict[Subject, list[int]] = {}
@@ -182,18 +182,18 @@ def probe(
             by_subject.setdefault(cells[place][0], []).append(place)
         encoders.trained([x.recipe for x in by_subject if x.recipe and x.recipe.making])
         # Encoders of a language one after another, as they read the same words.
-        for subject in sorted(by_subject, key=lambda own: own.language):
+        for subject in sorted(by_subject, key=lambda ours: ours.language):
             recipe, places = subject.recipe, by_subject[subject]
-            own = tuple(cells[place][1] for place in places)
+            ours = tuple(cells[place][1] for place in places)
             net = recipe and (recipe.name, recipe.sizes, recipe.state())
-            yield places, (net, _in_words(subject.lookup, own), own, control, fitting)
+            yield places, (net, _in_words(subject.lookup, ours), ours, control, fitting)
 
     tables, rows = work.results(CELLS, abouts, calls, what="probes"), []
     for (subject, task), table in zip(cells, tables, strict=True):
-        same = [own for own in tasks[subject.language] if own.name == task.name]
+        same = [each for each in tasks[subject.language] if each.name == task.name]
         named = dict(zip(CELL_KEYS, (*subject.names, task.name), strict=True))
-        named["draw"] = next(i for i, own in enumerate(same) if own is task)
-        tested = {base for own in same for base in own.test.bases}
+        named["draw"] = next(i for i, each in enumerate(same) if each is task)
+        tested = {base for each in same for base in each.test.bases}
         rows.append(table.assign(**named, n_distinct=len(tested)))
     return pd.concat(rows, ignore_index=True)
 
@@ -228,19 +228,22 @@ def _probed(
         }
 
         def evaluated(labels, states=states, n=n_classes) -> pd.DataFrame:
-            splits = (probes.stacked(states[x], [own[x] for own in labels]) for x in TASK_PARTS)
+            splits = (
+                probes.stacked(states[x], [by_part[x] for by_part in labels]) for x in TASK_PARTS
+            )
             return probes.evaluate_probes(*splits, n, **options)
 
         with one_thread():
-            own = [{x: part.labels for x, part in tasks[i].parts().items()} for i in alike]
-            table = evaluated(own).drop(columns=["epoch", "validation_loss"])
+            by_part = [{x: part.labels for x, part in tasks[i].parts().items()} for i in alike]
+            table = evaluated(by_part).drop(columns=["epoch", "validation_loss"])
             if control:
                 dealt = evaluated([dealt_labels(tasks[i], options["order"]) for i in alike])
                 table["control_accuracy"] = dealt["accuracy"]
                 table["selectivity"] = table["accuracy"] - dealt["accuracy"]
         by_task = table.assign(classes=n_classes).groupby("group")
         tables |= {
-            alike[row]: own.drop(columns="group").reset_index(drop=True) for row, own in by_task
+            alike[row]: by_part.drop(columns="group").reset_index(drop=True)
+            for row, by_part in by_task
         }
     return [tables[i] for i in range(len(tasks))]
 
@@ -275,4 +278,4 @@ def common_tasks(
 ) -> dict[str, list[ProbingTask]]:
     """The tasks that these languages have: the others have nothing to compare with."""
     names = set.intersection(*({task.name for task in tasks[code]} for code in languages))
-    return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
+    return {code: [task for task in ours if task.name in names] for code, ours in tasks.items()}

@@ -188,16 +188,16 @@ class ParallelText:
                 "most): take other text or longer lines"
             )
         if self.most is not None and len(there) < self.most:
-            said = f"{self.most:,} lines are asked for, and {len(there):,} are there"
-            warnings.warn(f"{self.source}, {a} and {b}: {said}; all are read", CorpusWarning, 2)
-        one, other = zip(*short[: self.most], strict=True)
-        return list(one), list(other)
+            problem = f"{self.most:,} lines are asked for, and {len(there):,} are there"
+            warnings.warn(f"{self.source}, {a} and {b}: {problem}; all are read", CorpusWarning, 2)
+        first, other = zip(*short[: self.most], strict=True)
+        return list(first), list(other)
 
     def _pairs(self) -> list[tuple[str, str]]:
         if not Path(self.source).is_dir():
             languages = self.language_a, self.language_b
-            one, other = (shipped_text()[self.source].get(code, {}) for code in languages)
-            return [(one[name], other[name]) for name in one if name in other]
+            first, other = (shipped_text()[self.source].get(code, {}) for code in languages)
+            return [(first[name], other[name]) for name in first if name in other]
         pairs: list[tuple[str, str]] = []
         for file, other in self._files:
             # a carriage return may stand within a line
@@ -211,7 +211,7 @@ class ParallelText:
                     raise WordVectorsError(
                         f"{file} and {other.name} are not as many lines of UTF-8: {error}"
                     ) from None
-        return [(one.strip(), other.strip()) for one, other in pairs]
+        return [(first.strip(), other.strip()) for first, other in pairs]
 
 
 def pretrained(
@@ -238,22 +238,22 @@ def pretrained(
 
 
 def _with_words(
-    vectors: models.KeyedVectors, words: Sequence[str], own: np.ndarray
+    vectors: models.KeyedVectors, words: Sequence[str], rows: np.ndarray
 ) -> models.KeyedVectors:
     """Vectors of these words alone; the n-grams, where there are, stay."""
     vectors.index_to_key = list(words)
     vectors.key_to_index = {word: i for i, word in enumerate(words)}
-    vectors.vectors = np.asarray(own, dtype=np.float32)
+    vectors.vectors = np.asarray(rows, dtype=np.float32)
     return vectors
 
 
 def lookup(vectors: models.KeyedVectors, words: Sequence[str]) -> np.ndarray:
     """The vectors of words, float32 ``(n, dim)``; of counted ones a word without a vector of its
     own is the mean of those of its n-grams; where there are none, it is zeros."""
-    found = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
+    rows = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
     for row in (i for i, word in enumerate(words) if word in vectors):
-        found[row] = vectors[words[row]]
-    return found
+        rows[row] = vectors[words[row]]
+    return rows
 
 
 #: How vectors are counted, where nothing else is said.
@@ -333,9 +333,10 @@ def _information(counts: sparse.csr_array) -> sparse.csr_array:
     totals = np.asarray(counts.sum(axis=1)).ravel()
     smooth = totals**0.75
     values = np.log(table.data * smooth.sum() / (totals[rows] * smooth[columns]))
-    kept = values > 0
+    positive = values > 0
     return sparse.csr_array(
-        (values[kept].astype(np.float32), (rows[kept], columns[kept])), shape=counts.shape
+        (values[positive].astype(np.float32), (rows[positive], columns[positive])),
+        shape=counts.shape,
     )
 
 
@@ -344,7 +345,7 @@ def _fitted_ngrams(
 ) -> np.ndarray:
     """N-gram vectors whose means are nearest to the words' own, by damped least squares."""
     hashes = [fasttext.ft_ngram_hashes(word, *lengths, buckets) for word in words]
-    sizes = np.array([len(own) for own in hashes])
+    sizes = np.array([len(row) for row in hashes])
     rows = np.repeat(np.arange(len(words)), sizes)
     columns = np.fromiter(itertools.chain.from_iterable(hashes), np.int64, len(rows))
     shares = (1 / sizes[rows]).astype(np.float32)
@@ -360,18 +361,18 @@ Making = tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]
 def made(makers: Mapping[Ask, Callable[[], Making]]) -> dict[Ask, Value]:
     """What is only a means, word vectors and encoders, by the ask of its recipe, kept in the cache
     of the machine; what is missing there is made side by side."""
-    kept = work.cache()
-    values = {ask: entry.value for ask in makers if (entry := kept.get(ask))}
+    stored = work.cache()
+    values = {ask: entry.value for ask in makers if (entry := stored.get(ask))}
     calls = [(ask, maker()) for ask, maker in makers.items() if ask not in values]
     new = executors.run(_fitted, calls, alone=True, side_by_side=True)
     for ask, _, value, about in progress.forecast(new, "vectors and encoders", len(calls)):
-        values[ask] = kept.put(ask, value, about).value
+        values[ask] = stored.put(ask, value, about).value
     return values
 
 
 def _fitted(function: Callable[..., Any], arguments: Sequence, options: Mapping) -> Value:
-    own = function(*arguments, **options)
-    return own if isinstance(own, Mapping) else own.arrays
+    value = function(*arguments, **options)
+    return value if isinstance(value, Mapping) else value.arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,8 +449,8 @@ class Lookup:
         return Ask("word-space", about, version=1)
 
     def __call__(self, words: Sequence[str]) -> np.ndarray:
-        own = self.words.vectors
-        vectors = normalised_words(lookup(own, words), like=own.vectors)
+        space = self.words.vectors
+        vectors = normalised_words(lookup(space, words), like=space.vectors)
         return (vectors @ self._matrix).astype(np.float32)
 
     @cached_property

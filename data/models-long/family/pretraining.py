@@ -131,7 +131,7 @@ class _Run:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         if self.average is not self.model:
-            pairs = ([x.data for x in of.parameters()] for of in (self.average, self.model))
+            pairs = ([x.data for x in model.parameters()] for model in (self.average, self.model))
             torch._foreach_lerp_(*pairs, recipe.averaging(step))
         self.done.step = step
         return rates[1], norm
@@ -176,10 +176,10 @@ class _Run:
                 model_input_names=inputs if bert else inputs[::2],
             ).save_pretrained(beside)
             file = beside / "tokenizer.json"  # half the size without its indentation
-            told = json.dumps(
+            config = json.dumps(
                 json.loads(file.read_text("utf-8")), ensure_ascii=False, separators=",:"
             )
-            file.write_text(told, encoding="utf-8")
+            file.write_text(config, encoding="utf-8")
 
     def save(self, state: Path) -> None:
         """Leave what lets the run go on, and the tables so far."""

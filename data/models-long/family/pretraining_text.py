@@ -89,11 +89,11 @@ def read_text(languages: Collection[str] = ()) -> tuple[LinesById, dict[str, lis
         code: {key: line for key, line in lines.items() if key not in held_out}
         for code, lines in ntrex.items()
     }
-    kept = {
+    texts = {
         source: {code: lines for code, lines in by_code.items() if code in chosen}
         for source, by_code in text.items()
     }
-    return {source: by_code for source, by_code in kept.items() if by_code}, apart
+    return {source: by_code for source, by_code in texts.items() if by_code}, apart
 
 
 def by_language(text: LinesById) -> dict[str, list[str]]:

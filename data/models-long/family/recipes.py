@@ -115,8 +115,8 @@ class MemberRecipe:
             return list(dict.fromkeys(round(self.steps / 300 * part) for part in parts))
         per = self.checkpoints_per_doubling
         doublings = math.ceil(math.log2(self.steps / self.first_checkpoint))
-        kept = (round(self.first_checkpoint * 2 ** (k / per)) for k in range(doublings * per))
-        return [0, *dict.fromkeys(step for step in kept if step < self.steps), self.steps]
+        steps = (round(self.first_checkpoint * 2 ** (k / per)) for k in range(doublings * per))
+        return [0, *dict.fromkeys(step for step in steps if step < self.steps), self.steps]
 
     def schedule(self, step: int) -> float:
         """Share of the full learning rate: linear warm-up, a plateau, linear decay (or none)."""
@@ -147,11 +147,13 @@ def read_recipe(described: str) -> MemberRecipe:
 
     ValueError where it names what no recipe has.
     """
-    told = {key: tuple(v) if isinstance(v, list) else v for key, v in json.loads(described).items()}
-    told = {key: value for key, value in told.items() if (key, value) not in _GONE.items()}
-    if unknown := sorted(set(told) - {field.name for field in fields(MemberRecipe)}):
+    values = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in json.loads(described).items()
+    }
+    values = {key: value for key, value in values.items() if (key, value) not in _GONE.items()}
+    if unknown := sorted(set(values) - {field.name for field in fields(MemberRecipe)}):
         raise ValueError(f"no recipe of this version: see {', '.join(unknown)}")
-    return MemberRecipe(**told)
+    return MemberRecipe(**values)
 
 
 def continues(recipe: MemberRecipe, left: MemberRecipe) -> bool:

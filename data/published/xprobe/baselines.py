@@ -52,11 +52,13 @@ def main() -> None:
     recipes = [untrained(name, MINI, given.seed) for name in ENCODERS]
     for name in given.tasks:
         folders = {code: given.folder / code / RELEASED[name] for code in LANGUAGES}
-        tasks = {code: [read_senteval(own, name, code)] for code, own in folders.items()}
+        tasks = {code: [read_senteval(folder, name, code)] for code, folder in folders.items()}
         subjects = [Subject(words, code) for code in LANGUAGES]
         subjects += [Subject(Lookup(Words(code)), code, COUNTED) for code in LANGUAGES]
         if name == "SentLen":
-            subjects += [Subject(words, x, "untrained", own) for own in recipes for x in LANGUAGES]
+            subjects += [
+                Subject(words, x, "untrained", folder) for folder in recipes for x in LANGUAGES
+            ]
         options = {"seeds": [given.seed], "control": False, "batch_size": 1024}
         tables.append(probe(subjects, tasks, **options))
     columns = ["encoder", "language", "task", "n_train", "n_test", "accuracy"]

@@ -94,14 +94,14 @@ def counted(folder: Path) -> dict[str, pd.DataFrame]:
     return {"release.csv": pd.DataFrame(rows), "release_shared.csv": pd.DataFrame(shared)}
 
 
-def compare(found: dict[str, pd.DataFrame]) -> None:
+def compare(tables: dict[str, pd.DataFrame]) -> None:
     """ValueError, with the first count that is another one than in the tables here."""
-    for name, table in found.items():
-        own = pd.read_csv(HERE / name)
-        for row, column in zip(*(table != own).to_numpy().nonzero(), strict=True):
+    for name, table in tables.items():
+        here = pd.read_csv(HERE / name)
+        for row, column in zip(*(table != here).to_numpy().nonzero(), strict=True):
             where = f"{table.columns[column]} of {' '.join(table.select_dtypes('str').iloc[row])}"
             raise ValueError(
-                f"{where} is {table.iloc[row, column]}, and {own.iloc[row, column]} in {name}: "
+                f"{where} is {table.iloc[row, column]}, and {here.iloc[row, column]} in {name}: "
                 f"delete the folder to fetch commit {COMMIT[:8]} anew, or keep this with --write"
             )
 
