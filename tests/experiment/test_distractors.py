@@ -9,6 +9,7 @@ from scipy import sparse
 
 from xlx.experiment import constraints, scoring
 from xlx.measures import abx
+from xlx.results import paths
 from xlx.subjects import loading, states
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -126,3 +127,18 @@ def test_two_tolerances_stand_side_by_side(grouped: ParallelCorpus) -> None:
 def test_what_is_no_constraint_is_named(name: str, words: str, grouped: ParallelCorpus) -> None:
     with pytest.raises(ValueError, match=words):
         constraints.constraints(name, replace(grouped, domains=tuple("abcdefghij")))
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("book/glossary.md", "of about the same length, within"),
+        ("book/usage.md", '"MD, like length"` (within'),
+        ("course/lesson-3-causes.ipynb", "as long as A, within"),
+        ("course/teacher.ipynb", "`like_length` |"),
+    ],
+)
+def test_pages_say_the_share_that_like_length_has(page: str, words: str) -> None:
+    text = (paths.NOTEBOOKS / page).read_text(encoding="utf-8").replace(r"\"", '"')
+    share = 100 * constraints.CONSTRAINTS["like"].parameters["share"]
+    assert f"{words} {share:g} %" in text
