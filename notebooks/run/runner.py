@@ -42,6 +42,7 @@ from notebooks.run.profiles import (
     shown,
     values_for,
 )
+from notebooks.run.typed import disagreements, paragraphs
 from xlx.results import paths
 from xlx.results.store import digest_of, written_whole
 
@@ -90,8 +91,8 @@ def run_cells(
 ) -> None:
     """Execute a notebook, with other values of its parameters, into a copy that grows as it runs.
 
-    ``told`` are variables for its kernel. NotebookFailed, with cell and error, when a cell fails;
-    what a kernel that dies raises.
+    ``environment`` are variables for its kernel. NotebookFailed, with cell and error, when a cell
+    fails; what a kernel that dies raises.
     """
     notebook_format()  # before papermill imports it
     import papermill
@@ -122,8 +123,9 @@ def run_cells(
 def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
     """Copy the outputs of ``build/mini/<stem>.ipynb`` into the notebook itself; return its path.
 
-    Nothing but outputs and execution counts changes. NotebookError if the executed copy has other
-    cells than the notebook, or was given other parameters than the notebook's own.
+    Nothing but outputs, execution counts and numbers of typed paragraphs changes
+    (`typed.Paragraph.write_back`). NotebookError if the executed copy has other cells of code than
+    the notebook, or was given other parameters than the notebook's own.
     """
     source, executed = notebook_path(stem), build / "mini" / f"{stem}.ipynb"
     if not executed.is_file():
@@ -131,7 +133,8 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
             f"{shown(executed)} is missing: run {stem} under profile mini first"
         )
     notebook, ran = read_notebook(source), read_notebook(executed)
-    if [c.source for c in notebook.cells] != [c.source for c in ran.cells]:
+    sources = [["outputs" in c and c.source for c in book.cells] for book in (notebook, ran)]
+    if sources[0] != sources[1]:
         message = f"{shown(executed)} has other cells than {shown(source)}: run the notebook again"
         raise NotebookError(message)
     count = 0
@@ -142,6 +145,8 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
             cell.outputs = [output for output in result.outputs if output.get("name") != "stderr"]
             for numbered in (cell, *(x for x in cell.outputs if "execution_count" in x)):
                 numbered.execution_count = count if cell.source.strip() else None
+    for paragraph in paragraphs(notebook):
+        paragraph.write_back()
     with written_whole(source, durable=False) as part:
         notebook_format().write(notebook, part)
     os.utime(executed)  # still newer than the notebook: Make need not run it again
@@ -210,6 +215,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{stem} was stopped; nothing half-written is left", file=sys.stderr)
         return 130
     print(f"{stem}: {time.monotonic() - began:.0f} s, {shown(path)}")
+    for sentence in disagreements(read_notebook(path)):
+        print(f"{stem}, {sentence}")
     return 0
 
 

@@ -29,7 +29,7 @@ def shown(table: pd.DataFrame) -> list[str]:
 
 
 def chance_line(label: str = "chance") -> object:
-    """Chance, for a legend; ``of`` says of what, where a figure has scores with another."""
+    """Chance, for a legend; ``label`` says of what, where a figure has scores with another."""
     return handle(label, GUESSING)
 
 

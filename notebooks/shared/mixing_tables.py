@@ -323,7 +323,7 @@ def changed_grids(
 ) -> list[Grid]:
     """Grids of models that are taught and asked after a change of all examples.
 
-    Such as one part alone, or without a question; ``said`` is how tables name the models then.
+    Such as one part alone, or without a question; ``label`` is how tables name the models then.
     """
     sets = {code: change(part) for code, part in data.sets.items()}
     groups = groups_of(data.gold)  # a change may take away what shows them

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from notebooks.run.typed import disagreements
+from notebooks.run.typed import disagreements, paragraphs
 from notebooks.run.typed import numbers as numbers_of
 from xlx.results.paths import NOTEBOOKS
 
@@ -39,6 +39,25 @@ def test_each_kind_of_fault_is_named(seed: int) -> None:
         assert "none" in "".join(disagreements(page(" ".join(other), printed)))
     turned = disagreements(page(" ".join(words), printed.replace("True", "False")))
     assert list(turned) == ["In short: it is not so that LD rises"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_are_written_back_where_the_words_hold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    old, new = ([f"{x:.2f}" for x in rng.normal(size=3)] for _ in "ab")
+    typed = "`mini-2` has {}, of 5 runs\n{} (to {}).".format(*(x.replace("-", "−") for x in old))
+    printed = f"{new[0]} 5 {new[1]} {new[2]}\nLD rises: True\n"
+    for text in (printed, printed.replace("True", "False"), printed.replace(" 5 ", " ")):
+        book = page(typed, text)
+        for paragraph in paragraphs(book):
+            paragraph.write_back()
+        source = book.cells[0].source
+        if text == printed:
+            assert list(disagreements(book)) == []
+            assert source.startswith("# Title 3\n\n**In short.** `mini-2` has ")
+            assert "-" not in source.replace("mini-2", "")
+        else:
+            assert typed in source
 
 
 def test_what_is_a_number_in_prose() -> None:
