@@ -40,7 +40,10 @@ def pooled(states: np.ndarray, counted: np.ndarray, how: str) -> np.ndarray:
 def won(
     translations: np.ndarray, others: np.ndarray, tie: float = 0.5, spared: bool = True
 ) -> float:
-    """How often ``translations`` are above ``others``, ``(n, n)``; ``spared``: the diagonal is left out."""
+    """How often ``translations`` are above ``others``, ``(n, n)``.
+
+    ``spared``: the diagonal is left out.
+    """
     points = (translations > others) + tie * (translations == others)
     return points[~(spared * np.eye(len(points), dtype=bool))].mean()
 
