@@ -81,8 +81,8 @@ def pair_accuracies(
     tables = []
     for name, (task, setup) in product(names, setups.items()):
         asked = None if name in whole else codes[task]
-        found = cross_lingual(name, setup, asked, entities=task == "NER")
-        tables.append(found[found[list(ENDS)].isin(codes[task]).all(axis=1)])
+        crossed = cross_lingual(name, setup, asked, entities=task == "NER")
+        tables.append(crossed[crossed[list(ENDS)].isin(codes[task]).all(axis=1)])
     rows = pd.concat(tables, ignore_index=True)
     scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
     groups = rows.groupby(["model", "task", "source", "target"], sort=False, as_index=False)
@@ -113,21 +113,21 @@ def kinship(source: str, target: str) -> int:
     return 4 * same_branch + 2 * same_family + (a.script == b.script)
 
 
-def ordered_pair_scores(of: CheckpointScores) -> pd.DataFrame:
+def ordered_pair_scores(measured: CheckpointScores) -> pd.DataFrame:
     """Scores of source and target: one row per ordered pair, one column per task; ``model``.
 
     Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
     direction with X in the target: of its sentences it is asked where they lie, and transfer has a
     direction too.
     """
-    table = average_layers(of.table())
+    table = average_layers(measured.table())
     index = [*PAIR, "x_language"]
     directed = table.pivot(index=index, columns="task", values="score").reset_index()
     first, second, target = (directed[name] for name in index)
-    mean = directed.groupby(PAIR)[of.tasks].transform("mean")
-    both = pd.concat([mean, directed[of.tasks].add_suffix(", target")], axis=1)
+    mean = directed.groupby(PAIR)[measured.tasks].transform("mean")
+    both = pd.concat([mean, directed[measured.tasks].add_suffix(", target")], axis=1)
     source = first.where(target == second, second)
-    return both.assign(model=of.model, source=source, target=target).rename_axis(columns=None)
+    return both.assign(model=measured.model, source=source, target=target).rename_axis(columns=None)
 
 
 def pairs_with_scores(
@@ -138,13 +138,12 @@ def pairs_with_scores(
     ``measured``: name → its scores. `kinship` of the two is there, too.
     """
     tables = []
-    for name, of in measured.items():
-        own = ordered_pair_scores(of)
+    for name, scores in measured.items():
         tokenizer, *_ = twin_parts(name) or (name,)
         (bag,) = subject_scores([BagOfSubwords(tokenizer)], corpus)
         bag = ordered_pair_scores(bag).drop(columns="model")
         bag = bag.set_index(list(ENDS)).add_prefix("bag ")
-        tables.append(own.join(bag, on=list(ENDS)))
+        tables.append(ordered_pair_scores(scores).join(bag, on=list(ENDS)))
     others = accuracy.query("source != target")
     kin = [kinship(*pair) for pair in zip(others["source"], others["target"], strict=True)]
     return others.assign(kinship=kin).merge(pd.concat(tables), on=["model", *ENDS])
@@ -153,16 +152,19 @@ def pairs_with_scores(
 # --- regressions ----------------------------------------------------------------------------------
 
 
-#: LD and MD on other scales, or with other terms, in the cross-classified model.
+#: What is asked: beside MD among sentences of like length, since plain MD also sees length.
+TERMS = ("LD", MATCHED)
+OF_BAG = tuple(f"bag {term}" for term in TERMS)
+#: Other terms in the cross-classified model, and other scales.
 READINGS = {
     "LD, MD": Reading(),
-    "LD, matched MD": Reading(terms=("LD", MATCHED)),
-    "X in the target": Reading(terms=("LD, target", "MD, target")),
-    "in logits": Reading(turned("logits", *LD_AND_MD)),
-    "in ranks": Reading(turned("ranks", *LD_AND_MD)),
-    "beside a bag of subwords": Reading(terms=(*LD_AND_MD, "bag LD", "bag MD")),
-    "beside kinship": Reading(terms=(*LD_AND_MD, "kinship")),
-    "beside both": Reading(terms=(*LD_AND_MD, "bag LD", "bag MD", "kinship")),
+    "LD, matched MD": Reading(terms=TERMS),
+    "X in the target": Reading(terms=tuple(f"{term}, target" for term in TERMS)),
+    "in logits": Reading(turned("logits", *TERMS), TERMS),
+    "in ranks": Reading(turned("ranks", *TERMS), TERMS),
+    "beside a bag of subwords": Reading(terms=(*TERMS, *OF_BAG)),
+    "beside kinship": Reading(terms=(*TERMS, "kinship")),
+    "beside both": Reading(terms=(*TERMS, *OF_BAG, "kinship")),
 }
 
 
@@ -177,8 +179,9 @@ def as_printed(groups: Groups) -> pd.DataFrame:
         fit = regressions.regression(rows, "plain accuracy", LD_AND_MD, clusters=ENDS)
         table = fit.table[fit.table["term"].isin(LD_AND_MD)]
         ordinary = table[table["errors"] == "classical"].set_index("term")["p_value"]
-        own = table[table["errors"] == "clustered"].assign(model=model, task=task)
-        tables.append(own.assign(R2=fit.r_squared, ordinary=own["term"].map(ordinary)))
+        clustered = table[table["errors"] == "clustered"].assign(model=model, task=task)
+        ordinary = clustered["term"].map(ordinary)
+        tables.append(clustered.assign(R2=fit.r_squared, ordinary=ordinary))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -205,8 +208,8 @@ def with_levels(
         power = map(pair_regressions.power, effect, table["df"])
         tables.append(table.assign(power=list(power)))
     table = pd.concat(tables, ignore_index=True)
-    own = table[table["term"].str.match("LD|MD")]
-    table["Holm"] = own.groupby("variant")["p_value"].transform(pair_regressions.holm)
+    of_model = table[table["term"].str.match("LD|MD")].groupby("variant")
+    table["Holm"] = of_model["p_value"].transform(pair_regressions.holm)
     return table
 
 
@@ -256,10 +259,10 @@ def over_documents_and_runs(
     Beside the columns of ``table``: ``runs``, their coefficients (``each``), and the errors
     ``of documents`` and ``of runs`` (NaN of one run).
     """
-    fits = [table, *(cross_classified(of, LD_AND_MD) for of in others)]
-    every = np.array([of["coefficient"] for of in fits])
+    fits = [table, *(cross_classified(run, LD_AND_MD) for run in others)]
+    every = np.array([fit["coefficient"] for fit in fits])
     errors, freedoms = np.full((3, 2), np.nan), np.array([table["df"].iloc[0], len(sizes) - 1, 1])
-    errors[0] = np.sqrt(np.mean([of["error"] ** 2 for of in fits], axis=0))
+    errors[0] = np.sqrt(np.mean([fit["error"] ** 2 for fit in fits], axis=0))
     errors[1] = statistics.left_out_error(every[0], moved(rows, left_out).T, sizes)
     if others:
         errors[2], freedoms[2] = stats.sem(every), len(others)
@@ -276,7 +279,7 @@ def over_documents_and_runs(
         high=value + width,
         p_value=2 * stats.t.sf(np.abs(value / error), df),
         runs=len(every),
-        each=[", ".join(map(number, of)) for of in every.T],
+        each=[", ".join(map(number, values)) for values in every.T],
         **{"of documents": errors[1], "of runs": errors[2]},
     )
 
@@ -294,7 +297,7 @@ def run_pairs(
     """
     states = [history(run, recorded=True)[-1] for run in runs]
     measured = subject_scores(states, corpus, LD_AND_MD, **options)
-    scores = [ordered_pair_scores(of).drop(columns="model") for of in measured]
+    scores = [ordered_pair_scores(run).drop(columns="model") for run in measured]
     accuracies = [pair_accuracies([state], setups, codes) for state in states]
     return [x.merge(y, on=list(ENDS)) for x, y in zip(accuracies, scores, strict=True)]
 
@@ -314,7 +317,7 @@ def table_1(
     keys = ["task", *ENDS]
 
     def measured(rows: pd.DataFrame, table: pd.DataFrame, model: str) -> pd.DataFrame:
-        others = [rows[keys].merge(of, "left", keys) for of in runs.get(model, ())]
+        others = [rows[keys].merge(run, "left", keys) for run in runs.get(model, ())]
         pairs = [at[frozenset(pair)] for pair in rows[list(ENDS)].to_numpy()]
         left_out = changes[model].astype(float)[:, pairs]
         sizes = group_sizes(documents(corpus))
@@ -330,13 +333,13 @@ def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
     """
     far, good, easy = rng.normal(size=(3, n))
     good, easy = 0.6 * good - linked * far, easy - linked * far
-    apart, own = (np.triu(rng.normal(size=(n, n)), 1) for _ in range(2))
-    apart, own = apart + apart.T, own + own.T
+    halves = np.triu(rng.normal(size=(2, n, n)), 1)
+    apart, of_pair = halves + halves.transpose(0, 2, 1)
     source, target = np.nonzero(~np.eye(n, dtype=bool))
     ld = 0.7 * (far[source] + far[target]) + apart[source, target]
     noise = np.triu(rng.normal(size=(n, n)), 1)
     md = -0.8 * ld + 0.6 * (noise + noise.T)[source, target]
-    accuracy = good[source] + easy[target] + 0.5 * own[source, target]
+    accuracy = good[source] + easy[target] + 0.5 * of_pair[source, target]
     accuracy = accuracy + 0.5 * rng.normal(size=len(source))
     names = np.array([f"l{k:02}" for k in range(n)])
     return pd.DataFrame(
@@ -350,7 +353,7 @@ def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
     One row per interval: the paper's (ordinary errors), clustered errors, the cross-classified
     model; a column for levels that go with LD, or do not.
     """
-    found, rng = {}, np.random.default_rng(seed)
+    covered, rng = {}, np.random.default_rng(seed)
     for label, linked in (("levels do not go with LD", 0.0), ("levels go with LD", 0.5)):
         for _ in range(n_worlds):
             rows = world(n_languages, rng, linked)
@@ -361,9 +364,9 @@ def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
                 "clustered by source and target": plain.loc["clustered"],
                 "cross-classified": cross_classified(rows, LD_AND_MD).iloc[0],
             }
-            for way, of in ways.items():
-                found.setdefault((way, label), []).append(of["low"] < 0 < of["high"])
-    return pd.Series({key: np.mean(held) for key, held in found.items()}).unstack(sort=False)
+            for way, row in ways.items():
+                covered.setdefault((way, label), []).append(row["low"] < 0 < row["high"])
+    return pd.Series({key: np.mean(held) for key, held in covered.items()}).unstack(sort=False)
 
 
 # --- inference that is learnt ------------------------------------------------------------------
@@ -403,14 +406,14 @@ def inference_table(pairs: pd.DataFrame) -> pd.DataFrame:
         "accuracy, from English": (english, "accuracy", "robust"),
         "hypotheses, from English": (english, "hypothesis", "robust"),
     }
-    found = {"levels": cross_classified(pairs, LD_AND_MD, levels=["run", "target"])}
+    tables = {"levels": cross_classified(pairs, LD_AND_MD, levels=["run", "target"])}
     for label, (rows, outcome, errors) in readings.items():
         table = regressions.regression(rows, outcome, LD_AND_MD).table
-        found[label] = table[(table["errors"] == errors) & table["term"].isin(LD_AND_MD)]
+        tables[label] = table[(table["errors"] == errors) & table["term"].isin(LD_AND_MD)]
     printed = pair_regressions.printed_regressions("cross_lingual")["value"].loc[("NLI", "Last")]
-    table = pd.concat(found, names=["way", None]).reset_index("way")
+    table = pd.concat(tables, names=["way", None]).reset_index("way")
     effect = [float(printed[term]) for term in table["term"]] / table["error"]
-    counts = {label: len(readings.get(label, (means,))[0]) for label in found}
+    counts = {label: len(readings.get(label, (means,))[0]) for label in tables}
     power = list(map(pair_regressions.power, effect, table["df"]))
     return table.assign(power=power, n=table["way"].map(counts))
 
@@ -449,12 +452,10 @@ def choose_sources(
 
     Returns ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if
     several are equal), ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
-    and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (of the win
-    rate over targets, taken for independent: Student), ``chance`` and two one-sided p-values, how
-    often the total would be as large: ``p_value``, if a random source were chosen for each target
-    (exact; where equal scores share, if anything too large); ``p_permutation``, if the languages of
-    the score were permuted, sources and targets together, which keeps that one language may be near
-    to all others, or a good source for all (only for "selected").
+    and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (over
+    targets, taken for independent: Student, within 0 and 1) and, of "selected", ``p_value``, one-
+    sided: how often the total is as large if the languages of the score are permuted, sources and
+    targets together, which keeps that one language may be near to all others.
     """
     if top < 1:
         raise ValueError(f"top must be 1 or more: {top}")
@@ -485,18 +486,14 @@ def choose_sources(
         sources = ["+".join(accuracy.index[column > 0]) for column in weight.T]
         about = {"rule": rule, "target": accuracy.columns, "source": sources}
         tables.append(pd.DataFrame(about | brought))
-        for measure in CHOICE_MEASURES:
-            of_rule, outcome = brought[measure], outcomes[measure]
-            width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(of_rule)
-            row = {"rule": rule, "measure": measure, "mean": of_rule.mean()}
-            row["chance"] = np.nanmean(outcome, axis=0).mean()
-            if measure == "win_rate":
-                row |= {"low": max(row["mean"] - width, 0), "high": min(row["mean"] + width, 1)}
-            if rule != "random":
-                row["p_value"] = _by_chance(outcome, of_rule.sum())
+        for measure, reached in brought.items():
+            mean = reached.mean()
+            width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(reached)
+            row = {"rule": rule, "measure": measure, "mean": mean}
+            row |= {"low": max(mean - width, 0), "high": min(mean + width, 1)}
             if rule == "selected":
-                as_large = (permuted[measure] >= of_rule.sum() - SLACK).sum()
-                row["p_permutation"] = (1 + as_large) / (1 + n_permutations)
+                as_large = (permuted[measure] >= reached.sum() - SLACK).sum()
+                row["p_value"] = (1 + as_large) / (1 + n_permutations)
             summary.append(row)
     whole = pd.concat(tables, ignore_index=True).astype({"source": "string"})
     whole["source"] = whole["source"].where(whole["rule"] != "random")
@@ -507,19 +504,6 @@ def _cheapest(cost: np.ndarray) -> np.ndarray:
     """Equal weights over the rows that have the lowest cost of their column."""
     chosen = cost <= np.nanmin(cost, axis=0) + SLACK
     return chosen / chosen.sum(axis=0)
-
-
-def _by_chance(outcome: np.ndarray, total: float) -> float:
-    """How often the outcomes of one random source per target sum to `total` or more: exact."""
-    sums, mass = np.zeros(1), np.ones(1)
-    for column in outcome.T:
-        values = column[~np.isnan(column)]
-        longer = np.add.outer(sums, values).ravel()
-        # What rounding tells apart is merged, but kept as it is: rounded sums would drift apart.
-        _, first, index = np.unique(longer.round(9), return_index=True, return_inverse=True)
-        sums = longer[first]
-        mass = np.bincount(index, np.repeat(mass, len(values))) / len(values)
-    return float(min(mass[sums >= total - 1e-6].sum(), 1))
 
 
 def _outcomes(accuracy: np.ndarray, top: int) -> dict[str, np.ndarray]:
@@ -566,6 +550,21 @@ def chosen_sources(groups: Groups, tasks: Sequence[str], **options: object) -> S
                 rule = part["rule"].replace("selected", by)
                 whole.append(part.assign(rule=rule, model=model, task=task))
     return Selection(*(pd.concat(parts, ignore_index=True) for parts in (tables, summaries)))
+
+
+def compared_rules(chosen: Selection) -> pd.DataFrame:
+    """Win rates of lowest LD less those of another rule, target by target: `improvements`.
+
+    A row per task, model and the rule that LD is ``against``; ``Holm`` over all rows.
+    """
+    keys = ["task", "model", "target"]
+    rates = chosen.table.set_index([*keys, "rule"])["win_rate"].unstack("rule", sort=False)
+    others = rates.drop(columns=["LD", "random"])
+    deltas = others.rsub(rates["LD"], axis=0).melt(
+        ignore_index=False, var_name="against", value_name="delta"
+    )
+    table = pair_regressions.improvements(deltas.reset_index(), ["task", "model", "against"])
+    return table.assign(Holm=pair_regressions.holm(table["p_value"]))
 
 
 # --- figures --------------------------------------------------------------------------------------

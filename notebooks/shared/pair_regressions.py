@@ -1,7 +1,7 @@
 """Probes regressed on LD and MD (ABX paper, sections 5.2 and 5.3): what abx-5 and abx-6 share.
 
-A *reading* is a row of a specification: what is done to the rows, which predictors, whose levels;
-`fitted` regresses by each. ``groups`` is (model, task) → rows, one per language or per ordered pair
+A *reading* is a row of a specification: what is done to the rows, and which predictors. ``groups``
+is (model, task) → rows, one per language or per ordered pair
 (``source``, ``target``), with ``accuracy`` and predictors.
 """
 
@@ -36,11 +36,10 @@ LD_AND_MD = ["LD", "MD"]
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to regress accuracy: the rows that are taken, on what, and whose levels go out."""
+    """One way to regress accuracy: what is done to the rows, and on what."""
 
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
     terms: Sequence[str] = tuple(LD_AND_MD)
-    effects: Sequence[str] = ()
 
 
 def instead(**columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -51,37 +50,6 @@ def instead(**columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 def turned(scale: str, *columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Rows with some columns on one of `SCALES`."""
     return lambda rows: rows.assign(**{name: SCALES[scale](rows[name]) for name in columns})
-
-
-def fitted(
-    groups: Groups,
-    readings: Mapping[str, Reading],
-    *,
-    clusters: Sequence[str] = ENDS,
-    errors: str = "clustered",
-) -> pd.DataFrame:
-    """Coefficients of each group by each reading, with one kind of errors.
-
-    One row per group, ``variant`` (the reading) and ``term``: ``coefficient``, ``low``, ``high``,
-    ``p_value``, ``R2`` (of effects and predictors together), ``adjusted R2``, ``n``. A reading in
-    which accuracy or a predictor is missing, or the same in all rows, is left out.
-    """
-    tables = []
-    for (model, task), table in groups.items():
-        for label, reading in readings.items():
-            rows = reading.rows(table)
-            values = rows[["accuracy", *reading.terms]]
-            if values.isna().any(axis=None) or (values.nunique() == 1).any():
-                continue
-            fit = regressions.regression(
-                rows, "accuracy", reading.terms, clusters=clusters, effects=reading.effects
-            )
-            terms = fit.table[
-                (fit.table["errors"] == errors) & fit.table["term"].isin(reading.terms)
-            ]
-            shares = {"R2": fit.r_squared, "adjusted R2": fit.adjusted_r_squared, "n": fit.n}
-            tables.append(terms.assign(model=model, task=task, variant=label, **shares))
-    return pd.concat(tables, ignore_index=True)
 
 
 def cross_classified(
@@ -118,9 +86,9 @@ def cross_classified(
         optimize.minimize_scalar(lambda x: solved(x)[0], bounds=(-9, 9), method="bounded").x
     )[1]
     inverse = np.linalg.inv(r[:k, :k])
-    shown = slice(1, 1 + len(terms))
-    coefficient = (inverse @ r[:k, k])[shown]
-    error = np.sqrt((inverse**2).sum(axis=1)[shown] * r[k, k] ** 2 / (n - k))
+    asked = slice(1, 1 + len(terms))
+    coefficient = (inverse @ r[:k, k])[asked]
+    error = np.sqrt((inverse**2).sum(axis=1)[asked] * r[k, k] ** 2 / (n - k))
     df = len(set(rows["source"]) | set(rows["target"])) - 1
     width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
     return pd.DataFrame(
@@ -160,9 +128,9 @@ def held_out(
     for inside in left_out:
         fit = regressions.least_squares(table[~inside], outcome, list(terms))
         exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
-        outcomes = table.loc[inside, outcome]
-        error += ((outcomes - exog @ fit.params) ** 2).sum()
-        spread += ((outcomes - table.loc[~inside, outcome].mean()) ** 2).sum()
+        there = table.loc[inside, outcome]
+        error += ((there - exog @ fit.params) ** 2).sum()
+        spread += ((there - table.loc[~inside, outcome].mean()) ** 2).sum()
     return 1 - error / spread
 
 
@@ -201,32 +169,6 @@ def printed_regressions(setting: str) -> pd.DataFrame:
     return printed.pivot(index=keys, columns="predictor", values=["value", "p_value"])
 
 
-def told(row: Mapping[str, float]) -> str:
-    """A coefficient with its interval, as text: "−1.25 (−1.90 to −0.60)"."""
-    value, low, high = (number(row[name]) for name in ("coefficient", "low", "high"))
-    return f"{value} ({low} to {high})"
-
-
-def brief(row: Mapping[str, float]) -> str:
-    """A coefficient as text: "−1.25"; where its interval includes zero "−0.37 (may be zero)"."""
-    return number(row["coefficient"]) + " (may be zero)" * bool(row["low"] <= 0 <= row["high"])
-
-
-def p_told(p_value: float) -> str:
-    """A p-value as text: "p = 0.102", "p < 0.001"."""
-    return f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
-
-
-def by_model(rows: pd.DataFrame, text: Callable[[Mapping], str] | None = None) -> str:
-    """What each row says, with its model: "−1.25 in `one` and 0.30 in `other`".
-
-    ``text``: what of a row. Default: `told`, or `brief` of three rows or more.
-    """
-    text = text or (told if len(rows) < 3 else brief)
-    parts = [f"{text(row)} in `{row['model']}`" for row in rows.to_dict("records")]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else "no model"
-
-
 def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
     """Table 1 printed and ours, as text: one row per task, checkpoint and source.
 
@@ -239,19 +181,16 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
         above = rows.setdefault((task, checkpoint, "printed"), {})
         row = rows.setdefault((task, checkpoint, model), {})
         cells = printed.loc[(task, checkpoint)]
-        for fitted_row in part.to_dict("records"):
-            term = fitted_row["term"]
-            above[f"{term} (95 %)"] = number(float(cells["value", term]))
-            above[f"{term}, p"] = cells["p_value", term]
-            row |= {
-                f"{term} (95 %)": told(fitted_row),
-                f"{term}, p": f"{fitted_row['p_value']:.3f}",
-            }
-            row[f"{term}, Holm p"] = f"{fitted_row['Holm']:.3f}"
+        for fit in part.to_dict("records"):
+            term = fit["term"]
+            value, low, high = (number(fit[name]) for name in ("coefficient", "low", "high"))
+            above |= {f"{term} (95 %)": number(float(cells["value", term]))}
+            above |= {f"{term}, p": cells["p_value", term]}
+            row |= {f"{term} (95 %)": f"{value} ({low} to {high})"}
+            row |= {f"{term}, p": f"{fit['p_value']:.3f}", f"{term}, Holm p": f"{fit['Holm']:.3f}"}
             if term == "LD":
-                row["power"] = number(fitted_row["power"])
-    columns = list(row)
-    return rowed(rows, ["task", "checkpoint", "source"])[columns].fillna("")
+                row["power"] = number(fit["power"])
+    return rowed(rows, ["task", "checkpoint", "source"])[list(row)].fillna("")
 
 
 #: What rows of Table 1 are of.
@@ -298,7 +237,8 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
     """How often and how much one rule does better than another, over languages.
 
     Of differences: how many are above 0 (``closer``), ``equal``, below (``further``); their
-    ``mean``, its 95 % interval ``low, high`` (Student) and ``p_value``.
+    ``mean``, its 95 % interval ``low, high`` (Student), its ``p_value`` and that of Wilcoxon's
+    signed ranks (``Wilcoxon p``), as in Appendix H.
     """
     signs = np.sign(deltas.round(12))
     counts = {
@@ -307,7 +247,14 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
     test = stats.ttest_1samp(deltas, 0) if signs.any() else None
     ends = test.confidence_interval() if test else (0.0, 0.0)
     around = {"mean": deltas.mean(), "low": ends[0], "high": ends[1]}
-    return counts | around | {"p_value": test.pvalue if test else 1.0}
+    p_values = (test.pvalue, stats.wilcoxon(deltas).pvalue) if test else (1.0, 1.0)
+    return counts | around | dict(zip(("p_value", "Wilcoxon p"), p_values, strict=True))
+
+
+def improvements(table: pd.DataFrame, keys: Sequence[str], column: str = "delta") -> pd.DataFrame:
+    """`improvement` of the differences in a column, a row for each value of ``keys``."""
+    groups = table.groupby(list(keys), sort=False)[column]
+    return rowed({key: improvement(deltas.to_numpy()) for key, deltas in groups}, keys)
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -346,7 +293,7 @@ def learning_scatter(
     curves(lines, "x", "y", style=Curves(looks=look(VERMILION, "")), on=on)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
-        axes.set_ylabel(REGRESSED[measures.get(task, "above")], fontsize=8)
+        axes.set_ylabel(REGRESSED[measures.get(task, "accuracy")], fontsize=8)
         axes.locator_params(axis="x", nbins=5)
     return on.done(xlabel)
 

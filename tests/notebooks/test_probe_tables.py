@@ -1,6 +1,7 @@
 """The tables of the notebooks on probes, on accuracies whose tables are known."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -34,16 +35,17 @@ SETUPS = probe_setups.setups(
 )
 
 
-REGRESSED = abx_5_probing.regressed(abx_5_probing.of_layers(SCORED, "mean"))
+MEANS = abx_5_probing.means_over_layers(SCORED)
+REGRESSED = abx_5_probing.regressed(MEANS, {"POS": "above", "NER": "f1"})
 
 
 def test_accuracies_stand_beside_the_commonest_label() -> None:
-    found = abx_5_probing.of_layers(SCORED, 1)
-    assert (found["above"] == found["accuracy"] - found["majority"]).all()
-    own = SCORED.query("model == 'zeta' and checkpoint == 10 and task == 'NER' and layer == 1")
-    row = found.query("model == 'zeta' and checkpoint == 10 and task == 'NER'")
-    expected = own.groupby("language", sort=False)["majority"].mean()
-    assert row["majority"].tolist() == pytest.approx(expected.tolist())
+    assert (MEANS["above"] == MEANS["accuracy"] - MEANS["majority"]).all()
+    key = "model == 'zeta' and checkpoint == 10 and task == 'NER'"
+    expected = SCORED.query(key).groupby("language", sort=False)["majority"].mean()
+    assert MEANS.query(key)["majority"].tolist() == pytest.approx(expected.tolist())
+    as_printed = abx_5_probing.regressed(MEANS, {})
+    assert (as_printed["accuracy"] == MEANS["accuracy"]).all()
     assert (REGRESSED["accuracy"] == REGRESSED["above"]).eq(REGRESSED["task"] == "POS").all()
 
 
@@ -93,14 +95,19 @@ OF_LAST = JOINED[JOINED["checkpoint"] == 20].assign(accuracy=lambda rows: rows["
 SIDES = abx_5_probing.sides(JOINED, OF_LAST)
 
 
-def test_a_row_of_table_1_has_one_interval_over_languages_and_documents() -> None:
-    fits = abx_5_probing.fits(SIDES)
-    key = "POS", "Last", "zeta"
-    of_documents = pd.Series({"LD": 3.0, "MD": 0.0})
-    table = abx_5_probing.regression_table(fits, {key: of_documents})
-    row = table.query("task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'")
-    robust = fits[key].of("robust").loc["LD"]
+def test_a_row_of_table_1_has_one_interval_over_languages_and_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key = "task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'"
+    monkeypatch.setattr(abx_5_probing, "document_error", lambda *_: np.array([3.0, 0.0]))
+    measured = [SimpleNamespace(model="zeta")]
+    table = abx_5_probing.regression_table(SIDES, measured)
+    row = table.query(key)
+    rows = SIDES["Last"].query("task == 'POS' and model == 'zeta'")
+    robust = abx_5_probing.robust(rows).set_index("term").loc["LD"]
     half = (row["high"] - row["low"]).item() / 2
     assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * np.hypot(robust["error"], 3))
     assert row["coefficient"].item() == pytest.approx(robust["coefficient"])
-    assert row["lowest"].item() <= row["coefficient"].item() <= row["highest"].item()
+    other = table.query(key.replace("zeta", "alpha"))
+    rows = SIDES["Last"].query("task == 'POS' and model == 'alpha'")
+    assert other["low"].item() == pytest.approx(abx_5_probing.robust(rows)["low"].iloc[0])
