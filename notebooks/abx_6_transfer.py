@@ -88,9 +88,7 @@ def pair_accuracies(
     groups = rows.groupby(["model", "task", "source", "target"], sort=False, as_index=False)
     mean = groups[scores].mean()
     mean["majority"] = mean.groupby(["model", "task", "target"])["majority"].transform("max")
-    apart = mean["source"] != mean["target"]
-    pairs = apart.map({True: "between languages", False: "in the language"})
-    return mean.assign(above=mean["accuracy"] - mean["majority"], pairs=pairs)
+    return mean.assign(above=mean["accuracy"] - mean["majority"])
 
 
 # --- what may predict it --------------------------------------------------------------------------
@@ -347,26 +345,24 @@ def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
     )
 
 
-def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
+def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.Series:
     """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
 
-    One row per interval: the paper's (ordinary errors), clustered errors, the cross-classified
-    model; a column for levels that go with LD, or do not.
+    One share per interval: the paper's (ordinary errors), clustered errors, the cross-classified
+    model. Levels of languages go with LD.
     """
-    covered, rng = {}, np.random.default_rng(seed)
-    for label, linked in (("levels do not go with LD", 0.0), ("levels go with LD", 0.5)):
-        for _ in range(n_worlds):
-            rows = world(n_languages, rng, linked)
-            plain = regressions.regression(rows, "accuracy", LD_AND_MD, clusters=ENDS).table
-            plain = plain[plain["term"] == "LD"].set_index("errors")
-            ways = {
-                "all pairs independent": plain.loc["classical"],
-                "clustered by source and target": plain.loc["clustered"],
-                "cross-classified": cross_classified(rows, LD_AND_MD).iloc[0],
-            }
-            for way, row in ways.items():
-                covered.setdefault((way, label), []).append(row["low"] < 0 < row["high"])
-    return pd.Series({key: np.mean(held) for key, held in covered.items()}).unstack(sort=False)
+    rows, rng = [], np.random.default_rng(seed)
+    for _ in range(n_worlds):
+        pairs = world(n_languages, rng, linked=0.5)
+        plain = regressions.regression(pairs, "accuracy", LD_AND_MD, clusters=ENDS).table
+        plain = plain[plain["term"] == "LD"].set_index("errors")
+        ways = {
+            "all pairs independent": plain.loc["classical"],
+            "clustered by source and target": plain.loc["clustered"],
+            "cross-classified": cross_classified(pairs, LD_AND_MD).iloc[0],
+        }
+        rows.append({way: fit["low"] < 0 < fit["high"] for way, fit in ways.items()})
+    return pd.DataFrame(rows).mean()
 
 
 # --- inference that is learnt ------------------------------------------------------------------
@@ -397,7 +393,7 @@ def inference_table(pairs: pd.DataFrame) -> pd.DataFrame:
 
     As printed (means over runs, all pairs as independent); with levels of run and target; from
     English alone, robust errors; and the same of the model that has read hypotheses alone. Of LD
-    and MD ``coefficient, low, high, p_value``; ``n`` pairs; ``power`` to see the printed LD.
+    and MD ``coefficient, low, high, p_value``; ``power`` to see what is printed.
     """
     means = pairs.groupby([*ENDS], sort=False).mean(numeric_only=True).reset_index()
     english = means[means["source"] == "en"]
@@ -412,10 +408,8 @@ def inference_table(pairs: pd.DataFrame) -> pd.DataFrame:
         tables[label] = table[(table["errors"] == errors) & table["term"].isin(LD_AND_MD)]
     printed = pair_regressions.printed_regressions("cross_lingual")["value"].loc[("NLI", "Last")]
     table = pd.concat(tables, names=["way", None]).reset_index("way")
-    effect = [float(printed[term]) for term in table["term"]] / table["error"]
-    counts = {label: len(readings.get(label, (means,))[0]) for label in tables}
-    power = list(map(pair_regressions.power, effect, table["df"]))
-    return table.assign(power=power, n=table["way"].map(counts))
+    effects = [float(printed[term]) for term in table["term"]] / table["error"]
+    return table.assign(power=list(map(pair_regressions.power, effects, table["df"])))
 
 
 # --- choosing a source ----------------------------------------------------------------------------

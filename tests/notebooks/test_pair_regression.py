@@ -71,8 +71,8 @@ def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
 @pytest.mark.slow
 def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
     found = abx_6_transfer.coverage(60, 12, seed=1)
-    assert found.loc["cross-classified"].between(0.9, 1).all()
-    assert found.loc["all pairs independent", "levels go with LD"] < 0.7
+    assert 0.9 <= found["cross-classified"] <= 1
+    assert found["all pairs independent"] < 0.7
 
 
 def runs_and_documents(
@@ -143,4 +143,3 @@ def test_inference_is_regressed_with_levels_of_runs() -> None:
     table = table.set_index(["way", "term"])
     assert table.loc[("levels", "LD"), "coefficient"] == pytest.approx(-1.5, abs=0.15)
     assert table.loc[("hypotheses, from English", "MD"), "coefficient"] == pytest.approx(0.1)
-    assert table.loc[("levels", "LD"), "n"] == 72
