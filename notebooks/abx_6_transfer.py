@@ -31,7 +31,7 @@ import run_units
 
 from shared import pair_regressions, regressions
 from shared.abx_figures import chance_line
-from shared.abx_tables import PAIR, average_layers, rowed
+from shared.abx_tables import PAIR, average_layers, pair_scores, rowed
 from shared.pair_regressions import (
     ENDS,
     LD_AND_MD,
@@ -114,18 +114,14 @@ def kinship(source: str, target: str) -> int:
 def ordered_pair_scores(measured: CheckpointScores) -> pd.DataFrame:
     """Scores of source and target: one row per ordered pair, one column per task; ``model``.
 
-    Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
-    direction with X in the target: of its sentences it is asked where they lie, and transfer has a
-    direction too.
+    Of a task both directions are averaged, as the paper does, so both orders have the same.
     """
-    table = average_layers(measured.table())
-    index = [*PAIR, "x_language"]
-    directed = table.pivot(index=index, columns="task", values="score").reset_index()
-    first, second, target = (directed[name] for name in index)
-    mean = directed.groupby(PAIR)[measured.tasks].transform("mean")
-    both = pd.concat([mean, directed[measured.tasks].add_suffix(", target")], axis=1)
-    source = first.where(target == second, second)
-    return both.assign(model=measured.model, source=source, target=target).rename_axis(columns=None)
+    table = pair_scores(average_layers(measured.table()))
+    wide = table.pivot(index=PAIR, columns="task", values="score").reset_index()
+    orders = [
+        wide.rename(columns=dict(zip(PAIR, ends, strict=True))) for ends in (ENDS, ENDS[::-1])
+    ]
+    return pd.concat(orders).assign(model=measured.model).rename_axis(columns=None)
 
 
 def pairs_with_scores(
@@ -157,7 +153,6 @@ OF_BAG = tuple(f"bag {term}" for term in TERMS)
 READINGS = {
     "LD, MD": Reading(),
     "LD, matched MD": Reading(terms=TERMS),
-    "X in the target": Reading(terms=tuple(f"{term}, target" for term in TERMS)),
     "in logits": Reading(turned("logits", *TERMS), TERMS),
     "in ranks": Reading(turned("ranks", *TERMS), TERMS),
     "beside a bag of subwords": Reading(terms=(*TERMS, *OF_BAG)),
@@ -444,8 +439,7 @@ def choose_sources(
     ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used.
     ValueError for a pair missing or twice there, `top` below 1.
 
-    Returns ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if
-    several are equal), ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
+    Returns ``table``: ``rule``, ``target``, ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
     and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (over
     targets, taken for independent: Student, within 0 and 1) and, of "selected", ``p_value``, one-
     sided: how often the total is as large if the languages of the score are permuted, sources and
@@ -477,9 +471,7 @@ def choose_sources(
     tables, summary = [], []
     for rule, weight in weights.items():
         brought = {name: (weight * np.nan_to_num(x)).sum(axis=0) for name, x in outcomes.items()}
-        sources = ["+".join(accuracy.index[column > 0]) for column in weight.T]
-        about = {"rule": rule, "target": accuracy.columns, "source": sources}
-        tables.append(pd.DataFrame(about | brought))
+        tables.append(pd.DataFrame({"rule": rule, "target": accuracy.columns} | brought))
         for measure, reached in brought.items():
             mean = reached.mean()
             width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(reached)
@@ -489,9 +481,7 @@ def choose_sources(
                 as_large = (permuted[measure] >= reached.sum() - SLACK).sum()
                 row["p_value"] = (1 + as_large) / (1 + n_permutations)
             summary.append(row)
-    whole = pd.concat(tables, ignore_index=True).astype({"source": "string"})
-    whole["source"] = whole["source"].where(whole["rule"] != "random")
-    return Selection(whole, pd.DataFrame(summary))
+    return Selection(pd.concat(tables, ignore_index=True), pd.DataFrame(summary))
 
 
 def _cheapest(cost: np.ndarray) -> np.ndarray:
