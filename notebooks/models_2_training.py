@@ -111,6 +111,8 @@ def aligned_course(recipe: CourseRecipe) -> pd.DataFrame:
 
 #: What a course learns from → whether it is shuffled.
 LEARNT = {"translations": False, "shuffled translations": True}
+#: What translations change, less what shuffled ones do.
+APART = "the first less the second"
 #: Scores of a lens → what they are called.
 TASKS = {"ld": "LD", "md": "MD", "md_like_length": "MD, like length", "retrieval": "retrieval"}
 
@@ -153,21 +155,37 @@ def course_scores(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def changes_by_seed(scores: pd.DataFrame) -> pd.Series:
+    """Changes from the first evaluation to the last, by ``learnt``, ``text``, ``task``, ``seed``.
+
+    ``scores``: `course_scores`.
+    """
+    runs = scores.groupby(["learnt", "text", "task", "seed"], sort=False)["score"]
+    return runs.last() - runs.first()
+
+
 def course_changes(scores: pd.DataFrame) -> pd.DataFrame:
-    """Changes from first to last, over seeds: ``learnt, text, task, score, low, high``."""
-    keys = ["learnt", "text", "task"]
-    runs = scores.groupby([*keys, "seed"], sort=False)["score"]
-    by_seed = (runs.last() - runs.first()).groupby(keys, sort=False)
-    return by_seed.apply(over_seeds).unstack().reset_index()
+    """Changes from first to last, over seeds: ``learnt, text, task, score, low, high``.
+
+    Under the name `APART` also those of translations less those of shuffled ones, seed by seed.
+    """
+    changes = changes_by_seed(scores)
+    paired = changes.unstack("learnt", sort=False)
+    if {*LEARNT} <= {*paired}:
+        translated, shuffled = (paired[name].dropna() for name in LEARNT)
+        apart = pd.concat({APART: (translated - shuffled).dropna()}, names=["learnt"])
+        changes = pd.concat([changes, apart])
+    over = changes.groupby(["learnt", "text", "task"], sort=False).apply(over_seeds)
+    return over.unstack().reset_index()
 
 
 def choices_over_seeds(table: pd.DataFrame, score: str) -> pd.DataFrame:
     """`course_choices` of each seed that learnt translations: the steps, and what is lost."""
-    of = table[table["learnt"] == "translations"].groupby("seed")
-    found = pd.concat({seed: course_choices(rows, score) for seed, rows in of}, names=["seed"])
-    by_rule = found.groupby("chosen by", sort=False)
+    runs = table[table["learnt"] == "translations"].groupby("seed")
+    chosen = pd.concat({seed: course_choices(rows, score) for seed, rows in runs}, names=["seed"])
+    by_rule = chosen.groupby("chosen by", sort=False)
     lost = by_rule["lost"].apply(over_seeds).unstack().rename(columns={"score": "lost"})
-    return lost.assign(steps=by_rule["step"].apply(lambda some: " · ".join(map(str, some))))
+    return lost.assign(steps=by_rule["step"].apply(lambda steps: " · ".join(map(str, steps))))
 
 
 def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
@@ -180,9 +198,9 @@ def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
         rule: table.loc[table[column].idxmin() if least else table[column].idxmax()]
         for rule, (column, least) in CHOICES.items()
     }
-    found = pd.DataFrame(chosen).T.rename_axis("chosen by")
-    lost = (table[score].max() - found[score]).astype(float)
-    return pd.DataFrame({"step": found["step"].astype(int), "score": found[score], "lost": lost})
+    rows = pd.DataFrame(chosen).T.rename_axis("chosen by")
+    lost = (table[score].max() - rows[score]).astype(float)
+    return pd.DataFrame({"step": rows["step"].astype(int), "score": rows[score], "lost": lost})
 
 
 # --- a run ----------------------------------------------------------------------------------------
@@ -315,52 +333,3 @@ def training_course(table: pd.DataFrame) -> Figure:
     table = table["score"].apply(over_seeds).unstack().reset_index()
     on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")
     return on.done("training step", "ABX score", handles=abx_figures.with_lines(on))
-
-
-# --- what is said ---------------------------------------------------------------------------------
-
-
-def span(row: Mapping[str, float]) -> str:
-    """A number with its interval over seeds, where there is one."""
-    span = (
-        f" ({row['low']:+.2f} to {row['high']:+.2f})" if row["low"] == row["low"] else " (one seed)"
-    )
-    return f"{row['score']:+.2f}{span}"
-
-
-def changed(changes: pd.DataFrame, learnt: str, task: str) -> str:
-    """A row of `course_changes` of the text that is measured, as text."""
-    rows = changes.set_index(["learnt", "task", "text"])
-    return span(rows.loc[(learnt, task, "measured")])
-
-
-def training_in_short(recipe: CourseRecipe, changes: pd.DataFrame) -> str:
-    """The answer, a sentence for what is learnt."""
-    lines = [
-        f"from {recipe.n_lines} {learnt} LD changes by {changed(changes, learnt, 'LD')}. MD among "
-        f"sentences of like length changes by {changed(changes, learnt, 'MD, like length')}"
-        for learnt in dict.fromkeys(changes["learnt"])
-    ]
-    said = ". ".join(line[0].upper() + line[1:] for line in lines)
-    return f"**In short.** `{recipe.model}` learns on for {recipe.steps} steps. {said}."
-
-
-def training_reading(table: pd.DataFrame, choices: pd.DataFrame) -> str:
-    """Findings, a line each: loss, the rules, and what the lens costs."""
-    of = table[table["learnt"] == "translations"]
-    loss = of.groupby("step")["loss"].mean()
-    end, turn = loss.index[-1], loss.idxmin()
-    best = choices["lost"].idxmin()
-    clock = of.iloc[0]
-    share = clock["lens_seconds"] / clock["seconds"]
-    each = clock["lens_seconds"] / of["step"].nunique()
-    cost = each / ((clock["seconds"] - clock["lens_seconds"]) / end)
-    lines = [
-        f"The loss on held-out translations is lowest after {turn} of {end} steps "
-        f"({loss[turn]:.2f} nats; {loss[end]:.2f} at the end).",
-        f"Least is lost by the rule “{best}”: "
-        f"{choices.loc[best, 'lost']:.3f} of retrieval; the last checkpoint loses "
-        f"{choices.loc['last', 'lost']:.3f}.",
-        f"The lens takes {share:.1%} of this training: an evaluation costs {cost:.1f} steps.",
-    ]
-    return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)

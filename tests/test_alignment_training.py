@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from models_2_training import (
+    APART,
     TASKS,
     CourseRecipe,
     aligned_course,
@@ -65,4 +66,7 @@ def test_changes_have_intervals_over_seeds() -> None:
     row = changes.set_index(["text", "task"]).loc[("tried", "LD")]
     reach = 4.302653 * np.std([-0.1, -0.3, -0.1], ddof=1) / np.sqrt(3)  # Student's t, 2 df
     assert row[["score", "low"]].tolist() == pytest.approx([-1 / 6, -1 / 6 - reach], rel=1e-5)
+    shuffled = [row | {"learnt": "shuffled translations"} for row in rows]
+    both = course_changes(course_scores(pd.DataFrame([*rows, *shuffled]))).set_index("learnt")
+    assert (both.loc[APART, ["score", "low", "high"]] == 0).all(axis=None)
     assert over_seeds(pd.Series([0.5])).isna().tolist() == [False, True, True]
