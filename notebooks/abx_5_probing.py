@@ -261,7 +261,7 @@ def robust(rows: pd.DataFrame, terms: Sequence[str] = LD_AND_MD) -> pd.DataFrame
     """Accuracy regressed on some terms over languages, errors by HC3; ``R2``; a row per term."""
     fit = regressions.regression(rows, "accuracy", terms)
     table = fit.table[(fit.table["errors"] == "robust") & fit.table["term"].isin(terms)]
-    return table.assign(R2=fit.r_squared, n=fit.n)
+    return table.assign(R2=fit.r_squared)
 
 
 def document_error(rows: pd.DataFrame, last: CheckpointScores) -> np.ndarray:
@@ -283,31 +283,17 @@ def regression_table(
 
     ``of_sides``: `sides`. Errors over languages (HC3) and, at the last checkpoint of models whose
     scores are in ``measured``, over documents (`document_error`), which have nothing to do with
-    each other. Columns ``task``, ``checkpoint``, ``model``, ``term``, ``coefficient``, ``low``,
-    ``high`` (Student), ``p_value``, ``Holm`` (for all rows together), ``R2``, ``n``, ``power`` (to
-    see the printed coefficient of LD).
+    each other. Columns ``task``, ``checkpoint``, ``model``, ``term``, ``coefficient``, ``error``,
+    ``df``, ``low``, ``high`` (Student), ``p_value``, ``Holm`` (for all rows together), ``R2``.
     """
-    printed = pair_regressions.printed_regressions("probing_monolingual")["value"].astype(float)
-    tables, last = [], {of.model: of for of in measured}
+    tables, last = [], {scores.model: scores for scores in measured}
     tasks, models = (of_sides["Last"][name].unique() for name in ("task", "model"))
     for task, side, model in product(tasks, SIDES, models):
-        if not len(rows := rows_of(of_sides[side], model=model, task=task)):
-            continue
-        table = robust(rows)
-        moved = document_error(rows, last[model]) if side == "Last" and model in last else 0.0
-        error = np.hypot(table["error"], moved)
-        width = stats.t.ppf((1 + statistics.LEVEL) / 2, table["df"]) * error
-        effects = printed.loc[(task, side), "LD"] / error
-        table = table.assign(
-            task=task,
-            checkpoint=side,
-            model=model,
-            low=table["coefficient"] - width,
-            high=table["coefficient"] + width,
-            p_value=2 * stats.t.sf(table["coefficient"].abs() / error, table["df"]),
-            power=list(map(pair_regressions.power, effects, table["df"])),
-        )
-        tables.append(table)
+        if len(rows := rows_of(of_sides[side], model=model, task=task)):
+            table = robust(rows).assign(task=task, checkpoint=side, model=model)
+            if side == "Last" and model in last:
+                table["error"] = np.hypot(table["error"], document_error(rows, last[model]))
+            tables.append(pair_regressions.student(table))
     table = pd.concat(tables, ignore_index=True)
     return table.assign(Holm=pair_regressions.holm(table["p_value"]))
 

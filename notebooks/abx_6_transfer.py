@@ -180,26 +180,19 @@ def as_printed(groups: Groups) -> pd.DataFrame:
 
 def with_levels(
     groups: Groups,
-    readings: Mapping[str, Reading] | None = None,
+    readings: Mapping[str, Reading] = READINGS,
     further: Callable[[pd.DataFrame, pd.DataFrame, str], pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
     """`cross_classified` of each group by each reading (`READINGS`).
 
     ``further``: what is made of rows, their table and the model. One row per group, ``variant``
-    and term; ``Holm``: p-values for all rows of LD and MD of a variant together; ``power``: how
-    often LD's printed coefficient would be seen.
+    and term; ``Holm``: p-values for all rows of LD and MD of a variant together.
     """
-    printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
     tables = []
-    for ((model, task), rows), (label, reading) in product(
-        groups.items(), (readings or READINGS).items()
-    ):
+    for ((model, task), rows), (label, reading) in product(groups.items(), readings.items()):
         table = cross_classified(reading.rows(rows), reading.terms)
         table = further(rows, table, model) if further else table
-        table = table.assign(model=model, task=task, checkpoint="Last", variant=label)
-        effect = float(printed.loc[task, ("value", "LD")]) / table["error"]
-        power = map(pair_regressions.power, effect, table["df"])
-        tables.append(table.assign(power=list(power)))
+        tables.append(table.assign(model=model, task=task, checkpoint="Last", variant=label))
     table = pd.concat(tables, ignore_index=True)
     of_model = table[table["term"].str.match("LD|MD")].groupby("variant")
     table["Holm"] = of_model["p_value"].transform(pair_regressions.holm)
@@ -262,15 +255,8 @@ def over_documents_and_runs(
     variances = np.nan_to_num(errors) ** 2
     total = variances.sum(axis=0)
     df, error = total**2 / (variances**2 / freedoms[:, None]).sum(axis=0), np.sqrt(total)
-    value = every.mean(axis=0)
-    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
-    return table.assign(
-        coefficient=value,
-        error=error,
-        df=df,
-        low=value - width,
-        high=value + width,
-        p_value=2 * stats.t.sf(np.abs(value / error), df),
+    levels = table.assign(coefficient=every.mean(axis=0), error=error, df=df)
+    return pair_regressions.student(levels).assign(
         runs=len(every),
         each=[", ".join(map(number, values)) for values in every.T],
         **{"of documents": errors[1], "of runs": errors[2]},

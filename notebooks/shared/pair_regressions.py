@@ -90,18 +90,17 @@ def cross_classified(
     coefficient = (inverse @ r[:k, k])[asked]
     error = np.sqrt((inverse**2).sum(axis=1)[asked] * r[k, k] ** 2 / (n - k))
     df = len(set(rows["source"]) | set(rows["target"])) - 1
-    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
-    return pd.DataFrame(
-        {
-            "term": list(terms),
-            "coefficient": coefficient,
-            "error": error,
-            "low": coefficient - width,
-            "high": coefficient + width,
-            "p_value": 2 * stats.t.sf(np.abs(coefficient / error), df),
-            "df": df,
-        }
+    return student(
+        pd.DataFrame({"term": list(terms), "coefficient": coefficient, "error": error, "df": df})
     )
+
+
+def student(table: pd.DataFrame) -> pd.DataFrame:
+    """With ``low``, ``high`` and two-sided ``p_value`` of ``coefficient``, ``error`` and ``df``."""
+    value, error, df = table["coefficient"], table["error"], table["df"]
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
+    p_value = 2 * stats.t.sf(np.abs(value / error), df)
+    return table.assign(low=value - width, high=value + width, p_value=p_value)
 
 
 def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
@@ -173,7 +172,8 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
     """Table 1 printed and ours, as text: one row per task, checkpoint and source.
 
     ``ours`` has one row per ``task``, ``checkpoint``, ``model`` and ``term`` (LD, MD): the
-    ``coefficient`` with ``low, high``, ``p_value``, ``Holm`` and ``power`` (of LD).
+    ``coefficient`` with ``error``, ``df``, ``low, high``, ``p_value`` and ``Holm``. ``power``: how
+    often the printed coefficient of LD would be seen.
     """
     printed, rows = printed_regressions(setting), {}
     keys = ["task", "checkpoint", "model"]
@@ -189,7 +189,7 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
             row |= {f"{term} (95 %)": f"{value} ({low} to {high})"}
             row |= {f"{term}, p": f"{fit['p_value']:.3f}", f"{term}, Holm p": f"{fit['Holm']:.3f}"}
             if term == "LD":
-                row["power"] = number(fit["power"])
+                row["power"] = number(power(float(cells["value", term]) / fit["error"], fit["df"]))
     return rowed(rows, ["task", "checkpoint", "source"])[list(row)].fillna("")
 
 
