@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from mexa_3_surface import bag_score, bag_vectors
+from shared import mexa_tables
 from shared.mexa_figures import line
 from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import Subject, kept, subject_scores
@@ -19,6 +22,9 @@ from xlx.plots.style import handle, looks, styled
 from xlx.subjects.identity import Name, identify, series_name
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+#: The bag of mexa-3 that finds most translations, the floor of every score of this lens.
+LETTERS = "4 characters, idf"
 
 
 @styled
@@ -41,17 +47,16 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
 
 @styled
-def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str, str]) -> Figure:
+def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, str]) -> Figure:
     """Mean score of groups of languages by layer, one panel per model (Figure 3).
 
     ``table`` has ``model``, ``states``, ``language``, ``layer`` and ``mu``: a colour and a marker
-    for each group, a dash for each way to take the states. ``bags`` (``model``, ``language``,
-    ``mu``) are drawn across, dotted.
+    for each group, a dash for each way to take the states. ``floor``, by language, is drawn across,
+    dotted: the score of the bag of letters.
     """
-    table, bags = (x.assign(group=x["language"].map(groups_of)) for x in (table, bags))
+    table = table.assign(group=table["language"].map(groups_of))
     keys = ["model", "states", "group", "layer"]
     table = table.groupby(keys, sort=False)["mu"].mean().reset_index()
-    bags = bags.groupby(["model", "group"], sort=False)["mu"].mean().reset_index()
     groups = looks(sorted(order(table, "group")), {})
     dashes = dict(zip(order(table, "states"), ("-", "--"), strict=False))
     table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
@@ -63,85 +68,102 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str
     labels = {key: f"_{key}" for key in styles}
     style = Curves(looks=styles, labels=labels, wrap=2, width=3.2, height=1.9)
     on = curves(table, "layer", "mu", hue="series", col="model", style=style)
-    for axes, rows in on.each(bags):
-        for row in rows.itertuples():
-            axes.axhline(row.mu, color=groups[row.group]["color"], linewidth=1, linestyle=":")
+    for axes in on.axes.values():
+        for group, mu in floor.groupby(groups_of).mean().items():
+            axes.axhline(mu, color=groups[group]["color"], linewidth=1, linestyle=":")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         axes.set_ylim(bottom=0)
     handles = [handle(group, shown) for group, shown in groups.items()]
-    handles += [line(*both) for both in (dashes | {"bag of subwords": ":"}).items()]
+    handles += [line(*both) for both in (dashes | {"bag of letters": ":"}).items()]
     return on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
 
 
-# --- the highest layer ----------------------------------------------------------------------------
+# --- the highest layer, beside what knows no language ---------------------------------------------
 
 
-def highest_scores(by_special: Mapping[bool, Sequence[Coverage]]) -> pd.DataFrame:
-    """Each language at its highest layer, with ``special tokens``: whether these were counted."""
-    tables = [
-        one.named(one.scores.pooled("max")).assign(**{"special tokens": special})
-        for special, covered in by_special.items()
-        for one in covered
-    ]
-    return pd.concat(tables, ignore_index=True)
+def letter_scores(bags: Mapping[str, Any], pivot: str) -> pd.Series:
+    """μ of each other language with ``pivot``, of the vectors of `mexa_3_surface.bag_vectors`."""
+    return pd.Series({x: bag_score(y, bags[pivot]) for x, y in bags.items() if x != pivot})
+
+
+def highest_scores(covered: Sequence[Coverage], special_tokens: bool) -> pd.DataFrame:
+    """Each language at its highest layer; ``special tokens``: whether these were counted."""
+    return mexa_tables.pooled_table(covered, ["max"]).assign(**{"special tokens": special_tokens})
 
 
 def means_table(
-    highest: pd.DataFrame, above: pd.DataFrame, families: Mapping[str, str]
+    highest: pd.DataFrame, controls: pd.DataFrame, letters: pd.Series, families: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Mean of the highest layers with an interval over families; languages above each control."""
-    keys, rows = ["model", "pooling", "special tokens", "states"], {}
-    for key, part in highest.groupby(keys, sort=False):
-        mu = part.set_index("language")["mu"]
-        mean, low, high = np.clip(statistics.mean_interval(mu, mu.index.map(families)), 0, 1)
-        rows[key] = {"mean of highest": f"{mean:.2f} ({low:.2f} to {high:.2f})"}
-    for row in above.itertuples():
-        said = f"{row.above} of {row.of} ({row[7]})"
-        rows[row.model, row.pooling, row[3], row.states][f"above {row.control} (beyond)"] = said
-    return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys)).fillna("")
+    """Mean of the highest layers beside controls, one row per way to read a model.
+
+    ``controls``: `mexa_tables.control_scores`; ``letters``: `letter_scores`. ``mean`` and ``less
+    letters``, the difference over the same languages, have intervals over families; ``above ...``:
+    in how many languages the score is higher.
+    """
+    keys, joint = ["model", "pooling", "special tokens", "states"], ["reader", "states", "language"]
+    controls = controls.rename(columns={"model": "reader"}).pivot(
+        index=joint, columns="control", values="mu"
+    )
+    table = highest.assign(reader=highest["model"].str.removesuffix(mexa_tables.UNTRAINED))
+    table = table.join(controls, on=joint).assign(
+        letters=highest["language"].map(letters), family=highest["language"].map(families)
+    )
+    rows = {}
+    for key, part in table.groupby(keys, sort=False):
+        mean = np.clip(statistics.mean_interval(part["mu"], part["family"]), 0, 1)
+        less = statistics.mean_interval(part["mu"] - part["letters"], part["family"])
+        rows[key] = {
+            name: f"{value:.2f} ({low:.2f} to {high:.2f})"
+            for name, (value, low, high) in (("mean", mean), ("less letters", less))
+        }
+        for control in ("letters", *controls):
+            rows[key][f"above {control}"] = (part["mu"] > part[control]).sum()
+    return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys))
 
 
 # --- every language as the pivot ------------------------------------------------------------------
 
 
-def pivot_scores(
+def pivot_squares(
     models: Mapping[Name, str],
     corpus: ParallelCorpus,
-    pivot: str,
-    families: Mapping[str, str],
     spaces: Sequence[str] = ("raw", "centred"),
-) -> pd.DataFrame:
-    """Is ``pivot`` the one that all others are aligned with best? One row per model and space.
+) -> dict[tuple[str, str], pd.DataFrame]:
+    """μ of each language with each pivot, by model (name → pooling) and space.
 
-    ``models``: name → pooling. At the layer with the highest mean of all pairs: ``pivot`` and
-    ``best other``, the mean score of the others with it; ``rank`` of the pivot; ``lead`` over the
-    best other, with the interval over families.
+    It is that of the layer with the highest mean of all pairs; "bag of letters": with idf over the
+    languages of the corpus.
     """
-    rows = []
+    bags, squares = bag_vectors(corpus, LETTERS), {}
     for (name, pooling), space in product(models.items(), spaces):
         options = {"space": space, "pooling": pooling, "max_length": None}
         (scores,) = subject_scores([name], corpus, ["MEXA"], **options)
         pairs = scores.table().groupby(["layer", "language_1", "language_2"])["score"].mean()
-        layer = pairs.groupby("layer").mean().idxmax()
-        square = pairs[layer].unstack().reindex(index=corpus.languages, columns=corpus.languages)
-        square = square.fillna(square.T)
+        square = pairs[pairs.groupby("layer").mean().idxmax()].unstack()
+        square = square.reindex(index=corpus.languages, columns=corpus.languages)
+        squares[scores.model, space] = square.fillna(square.T)
+    letters = pd.DataFrame({code: letter_scores(bags, code) for code in bags})
+    return squares | {("bag of letters", "raw"): letters}
+
+
+def pivot_ranks(
+    squares: Mapping[tuple[str, str], pd.DataFrame], pivot: str, families: Mapping[str, str]
+) -> pd.DataFrame:
+    """Is ``pivot`` the language that all others are aligned with best? One row per square.
+
+    ``rank`` and ``mean`` of the others' scores with it; ``best other``; ``lead`` over that, with
+    the interval over families, of the languages that are neither.
+    """
+    rows = {}
+    for key, square in squares.items():
         means = square.mean().sort_values(ascending=False)
         other = means.drop(pivot).index[0]
         lead = (square[pivot] - square[other]).drop([pivot, other])
-        rows.append(
-            (
-                scores.model,
-                space,
-                layer,
-                means[pivot],
-                other,
-                means[other],
-                [*means.index].index(pivot) + 1,
-                *statistics.mean_interval(lead, lead.index.map(families)),
-            )
-        )
-    columns = ["model", "states", "layer", "pivot", "best other", "its mean", "rank", "lead", "low"]
-    return pd.DataFrame(rows, columns=[*columns, "high"])
+        value, low, high = statistics.mean_interval(lead, lead.index.map(families))
+        rank = means.index.get_loc(pivot) + 1
+        rows[key] = means[pivot], rank, other, f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
+    names = pd.MultiIndex.from_tuples(rows, names=["model", "states"])
+    return pd.DataFrame(rows.values(), names, ["mean", "rank", "best other", "lead"])
 
 
 # --- fewer sentences ------------------------------------------------------------------------------

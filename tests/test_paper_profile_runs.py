@@ -112,7 +112,7 @@ _COVERED = {
     "languages": ["en", "de", "fr", "ja", "sw", "tr"],
     "n_sentences": 12,
     "max_length": 64,
-    "shown": {"de": "German"},
+    "shown": ["de"],
     "n_draws": 40,
     "sizes": [5, 12],
     "n_verses": 8,

@@ -29,6 +29,8 @@ torch = deferred("torch")
 
 #: The topics of SIB-200 in tables of downstream scores.
 TOPIC_TASK = "SIB-200"
+#: Behind the name of a model in tables: its untrained twin.
+UNTRAINED = ", untrained"
 
 # --- texts and scores -----------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ def untrained_twins(
 ) -> list[Coverage]:
     """Models (→ pooling) before training: step 0 of a series, or else the untrained twin."""
     return [
-        replace(coverage, model=f"{identity.series_name(identity.identify(name))}, untrained")
+        replace(coverage, model=identity.series_name(identity.identify(name)) + UNTRAINED)
         for name, pooling in readers.items()
         for coverage in cover([before_training(name)], text, pivot, [pooling], **options)
     ]
@@ -125,16 +127,6 @@ def control_scores(
             (coverage,) = measure_coverage(subject, text, pivot, states=[states]).values()
             tables.append(coverage.scores.pooled().assign(control=control, **about))
     return pd.concat(tables, ignore_index=True)
-
-
-def above_controls(highest: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
-    """In how many languages (``of``) a model is above each control; by their intervals, too."""
-    both = highest.merge(controls, on=["model", "states", "language"], suffixes=("", "_of_it"))
-    both["above"] = both["mu"] > both["mu_of_it"]
-    both["beyond intervals"] = both["low"] > both["high_of_it"]
-    keys = ["model", "pooling", "special tokens", "states", "control"]
-    counted = both.groupby(keys, sort=False)[["above", "beyond intervals"]].sum()
-    return counted.assign(of=both.groupby(keys, sort=False).size()).reset_index()
 
 
 def pooled_table(
