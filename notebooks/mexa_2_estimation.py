@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+import mexa_1_alignment
+from mexa_3_surface import bag_vectors
 from shared import mexa_tables, regressions
 from shared.abx_tables import PAIR
 from shared.mexa_tables import (
@@ -22,6 +24,7 @@ from shared.mexa_tables import (
     pooled_table,
     untrained_twins,
 )
+from shared.shown import with_interval
 from xlx.experiment import probing
 from xlx.experiment.mexa_scores import ALTERNATIVES, Coverage, mean_subwords
 from xlx.experiment.scoring import reported_measures, subject_scores
@@ -42,7 +45,7 @@ stats = deferred("scipy.stats")
 #: What a score of a text is of; correlations are of these.
 POOLED = ["task", "text", "pooling", "layers"]
 #: What can be had without a model's states, and is held: predictors of the task beside MEXA.
-HELD = ["bag", "subwords", "latin"]
+HELD = ["bag", "letters", "subwords", "latin"]
 #: What is set against the task alone; the last is NaN where no twin is read.
 ALONE = [*HELD, "length", "untrained"]
 #: Settings that are compared: (pooling of subwords, of layers).
@@ -155,9 +158,10 @@ def without_states(
 ) -> pd.DataFrame:
     """What stands `ALONE` beside MEXA of each language and model, raw and centred (``states``).
 
-    ``bag``: MEXA of bags of the model's subwords; ``length``: of length alone; ``subwords``: of a
-    sentence, as a multiple of the pivot's; ``latin``: 1 in Latin script; ``untrained``: highest
-    MEXA of the ``twins`` (model → pooling). With the ``family``.
+    ``bag``: MEXA of bags of the model's subwords; ``letters``: of `mexa_1_alignment.LETTERS`;
+    ``length``: of length alone; ``subwords``: of a sentence, as a multiple of the pivot's;
+    ``latin``: 1 in Latin script; ``untrained``: highest MEXA of the ``twins`` (model → pooling).
+    With the ``family``.
     """
     controls, scripts = control_scores(models, text, pivot, max_length), language_scripts(corpus)
     keys = ["model", "states", "language"]
@@ -165,7 +169,7 @@ def without_states(
     options = {"max_length": max_length, "special_tokens": special_tokens}
     before = untrained_twins(twins, text, pivot, **options)
     before = pooled_table(before, ["max"]) if before else pd.DataFrame(columns=[*keys, "mu"])
-    before["model"] = before["model"].str.removesuffix(", untrained")
+    before["model"] = before["model"].str.removesuffix(mexa_tables.UNTRAINED)
     table = table.join(before.set_index(keys)["mu"].rename("untrained")).reset_index()
     pieces = pd.DataFrame(
         {
@@ -177,26 +181,68 @@ def without_states(
     pieces = pieces.rename_axis("language").melt(
         var_name="model", value_name="subwords", ignore_index=False
     )
+    bags = bag_vectors(text, mexa_1_alignment.LETTERS)
+    table["letters"] = table["language"].map(mexa_1_alignment.letter_scores(bags, pivot))
     table["latin"] = (table["language"].map(scripts).fillna("Latn") == "Latn").astype(float)
     table["family"] = table["language"].map(language_families(text.languages))
     return table.merge(pieces.reset_index(), on=["model", "language"])
 
 
-def held_correlations(joined: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Correlation of MEXA with the task, and what is left of it given each of `HELD`, and all.
+def held_correlations(
+    joined: pd.DataFrame, by: Sequence[str], held: Sequence[str] = HELD
+) -> pd.DataFrame:
+    """Correlation of ``mu`` with ``score``, and what is left of it given each of ``held``, and all.
 
-    A row for each group of ``by`` and each ``given``: ``r``, ``low``, ``high``, ``n``. Intervals
-    are over families. None of fewer than twelve languages: with four predictors anything fits.
+    A row for each group of ``by`` and each ``given``: ``r``, ``low``, ``high``, ``n``, ``text``.
+    Intervals are over ``family``. None of fewer than twelve languages: with four predictors
+    anything fits; and none given a column without variation.
     """
     rows = []
     for key, part in joined.groupby(list(by), sort=False):
-        some = [name for name in HELD if part[name].nunique() > 1]
+        some = [name for name in held if part[name].nunique() > 1]
         if len(part) < 12 or (part[["mu", "score"]].nunique() < 2).any():
             continue
-        for name, given in {"nothing": [], **{x: [x] for x in some}, "all three": some}.items():
+        for name, given in {"nothing": [], **{x: [x] for x in some}, "all": some}.items():
             r = statistics.correlation(part, "mu", "score", given=given, languages=("family",))
             rows.append((*key, name, r.value, r.low, r.high, r.n))
-    return pd.DataFrame(rows, columns=[*by, "given", "r", "low", "high", "n"])
+    table = pd.DataFrame(rows, columns=[*by, "given", "r", "low", "high", "n"])
+    return table.assign(text=with_interval(table, "r"))
+
+
+# --- is it the model's alignment? -----------------------------------------------------------------
+
+
+def across_models(
+    mu: pd.DataFrame, outcomes: pd.DataFrame, families: Mapping[str, str]
+) -> pd.DataFrame:
+    """Does μ of a model go with what that model does, given μ of the others?
+
+    ``mu`` and ``outcomes``: language by model. `held_correlations` of each ``model``, whose μ it
+    is, with the outcome of each ``reader``, given μ of each other model, and of all others. What
+    only says that languages are read by everybody goes with μ of any model. No paper asks this.
+    """
+    table = mu.join(outcomes, rsuffix=" outcome").dropna()
+    table["family"] = table.index.map(families)
+    parts = [
+        table.assign(mu=table[model], score=outcomes[reader], model=model, reader=reader)
+        # of itself nothing is left
+        .assign(**{model: 0.0})
+        for model, reader in product(mu, outcomes)
+    ]
+    return held_correlations(pd.concat(parts), ["model", "reader"], [*mu])
+
+
+def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """R² of the line of a model (rows), outcome on μ over languages, on each model (columns).
+
+    Below zero the mean of the languages is a better guess.
+    """
+    table = pd.DataFrame(index=[*outcomes], columns=[*outcomes], dtype=float)
+    for model, reader in product(outcomes, outcomes):
+        line = np.polyfit(mu[model], outcomes[model], 1)
+        left = outcomes[reader] - np.polyval(line, mu[reader])
+        table.loc[model, reader] = 1 - (left**2).mean() / outcomes[reader].var(ddof=0)
+    return table
 
 
 # --- which of two goes with the task better -------------------------------------------------------
@@ -285,19 +331,6 @@ def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
         means = table.groupby(["measure", "language"], sort=False, as_index=False)["value"].mean()
         tables.append(coverage.named(means))
     return pd.concat(tables, ignore_index=True)
-
-
-def all_measures(
-    covered: Sequence[Coverage],
-    names: Sequence[Name],
-    text: ParallelCorpus,
-    pivot: str,
-    poolings: Sequence[str],
-    max_length: int | None = None,
-) -> pd.DataFrame:
-    """`middle_measures` and `pair_measures`, one below the other."""
-    pairs = pair_measures(names, text, pivot, poolings, max_length)
-    return pd.concat([middle_measures(covered), pairs], ignore_index=True)
 
 
 def pair_measures(

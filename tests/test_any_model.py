@@ -175,6 +175,7 @@ OWN = {
         "n_verses": 40,
         "controls": {"mini-infoxlm": "mean"},
         "beside": {},
+        "only_aligned": {},
         "pivot_models": {"mini-llama": "weighted_mean"},
         "size_models": {"mini-llama": "last"},
     },
