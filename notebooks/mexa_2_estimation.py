@@ -275,6 +275,24 @@ def differences_of_r(
     return pd.DataFrame(rows, columns=columns)
 
 
+def own_leads(
+    mu: pd.DataFrame, outcomes: pd.DataFrame, held: pd.DataFrame, families: pd.Series
+) -> pd.DataFrame:
+    """r of a model's μ with its outcome less that of rivals: other models' μ, and those `ALONE`.
+
+    ``mu``, ``outcomes``: language by model; ``held``: of `without_states`. As `differences_of_r`,
+    with the ``reader``, whose outcome it is.
+    """
+    tables = []
+    for model in outcomes:
+        rivals = held[(held["model"] == model) & (held["states"] == "raw")].set_index("language")
+        wide = mu.join(rivals[ALONE]).dropna(axis=1)
+        pairs = [(model, x) for x in wide if x != model and wide[x].nunique() > 1]
+        table = differences_of_r(wide, pairs, families, outcomes[model])
+        tables.append(table.assign(reader=model))
+    return pd.concat(tables, ignore_index=True)
+
+
 def compared(
     table: pd.DataFrame,
     by: Sequence[str],

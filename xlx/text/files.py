@@ -270,6 +270,7 @@ def _sentences_hash(sentences: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=4)
+@lru_cache(maxsize=4)
 def _table(data: bytes, where: str) -> pd.DataFrame:
     """A catalogue, with whole numbers in the columns that count something."""
     table = tsv(data, where)

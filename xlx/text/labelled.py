@@ -490,9 +490,11 @@ def codes_of(labels: Iterable[str]) -> dict[str, str]:
 
 def _variety(language: str, labels: dict[str, str]) -> str | None:
     """The code among those of ``labels`` (code to label) that a code or a label means."""
+    if language in labels:
+        return language
     spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
     spelled |= {parse_tag(label): code for code, label in labels.items()}
-    return language if language in labels else spelled.get(language)
+    return spelled.get(language)
 
 
 def _examples(name: str, language: str, task: str, columns: Columns) -> Examples:

@@ -675,7 +675,8 @@ def load(
             f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed."
         )
     if str(name) in ORIGINS and ORIGINS[str(name)].shipped:
-        return replace(corpus, stock=_stock(str(name), drop_duplicates))
+        stock = corpus.ids if languages is None else _stock(str(name), drop_duplicates)
+        return replace(corpus, stock=stock)
     return corpus
 
 
