@@ -221,8 +221,8 @@ def across_models(
     is, with the outcome of each ``reader``, given μ of each other model, and of all others. What
     only says that languages are read by everybody goes with μ of any model. No paper asks this.
     """
-    table = mu.join(outcomes, rsuffix=" outcome").dropna()
-    table["family"] = table.index.map(families)
+    mu, outcomes = mu.dropna().align(outcomes.dropna(), "inner", axis=0)
+    table = mu.assign(family=mu.index.map(families))
     parts = [
         table.assign(mu=table[model], score=outcomes[reader], model=model, reader=reader)
         # of itself nothing is left
