@@ -200,7 +200,7 @@ def subset_scores(
         exact = mexa.spared(rivals, n_all, n).mean(axis=1)
         rows.append((exact, error, first, mu.mean(0), mu.std(0) / np.sqrt(n_draws), below))
     names = ("exact", "error", "first", "drawn", "drawn error", "below")
-    of_sizes = (np.array(of) for of in zip(*rows, strict=True))
+    of_sizes = (np.array(x) for x in zip(*rows, strict=True))
     return {"layer": np.array([layer])} | dict(zip(names, of_sizes, strict=True))
 
 
@@ -266,7 +266,7 @@ def sizes_table(
         (value,) = subset_scores([name], text, pivot, some, n_draws, seed, **options)
         codes = [code for code in text.languages if code != pivot]
         index = pd.MultiIndex.from_product([some, codes], names=["n", "language"])
-        columns = {k: of.ravel() for k, of in value.items() if k != "layer"}
+        columns = {k: x.ravel() for k, x in value.items() if k != "layer"}
         about = {"model": series_name(identify(name)), "text": title, "N": len(text)}
         tables.append(pd.DataFrame(columns, index).reset_index().assign(**about))
     return pd.concat(tables, ignore_index=True)

@@ -110,7 +110,7 @@ def topic_reliability(
         for half in ("even", "odd")
     ]
     halves = halves[0].join(halves[1]["score"].rename("odd")).rename(columns={"score": "even"})
-    r = halves.groupby(level="model", sort=False).apply(lambda of: of["even"].corr(of["odd"]))
+    r = halves.groupby(level="model", sort=False).apply(lambda x: x["even"].corr(x["odd"]))
     return (2 * r / (1 + r)).to_dict()
 
 
@@ -130,14 +130,14 @@ def covered_texts(
     tables, covered = [], []
     for title, text in texts.items():
         full = not (covered or options.get("special_tokens"))
-        found = [
-            one
+        read = [
+            coverage
             for poolings in dict.fromkeys(map(tuple, ways.values()))
-            for names in [[name for name, own in ways.items() if tuple(own) == poolings]]
-            for one in cover(names, text, pivot, poolings, alternatives=full, **options)
+            for names in [[name for name, x in ways.items() if tuple(x) == poolings]]
+            for coverage in cover(names, text, pivot, poolings, alternatives=full, **options)
         ]
-        covered = covered or found
-        tables.append(pooled_table(found).assign(text=title))
+        covered = covered or read
+        tables.append(pooled_table(read).assign(text=title))
     return pd.concat(tables, ignore_index=True), covered
 
 
@@ -258,19 +258,19 @@ def differences_of_r(
     out of both, so that what the two share does not widen it (jackknife, Student's t).
     """
     codes, groups = pd.factorize(families.loc[wide.index])
-    kept = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
+    without = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
     y = outcome.loc[wide.index].to_numpy(float)
 
     def r_of(column: object) -> np.ndarray:
-        columns = statistics.unit_columns([wide[column].to_numpy(float), y], kept)
+        columns = statistics.unit_columns([wide[column].to_numpy(float), y], without)
         return np.abs(columns.prod(axis=0).sum(axis=1))
 
     rows = []
-    for one, other in pairs:
-        both = r_of(one), r_of(other)
+    for measure, other in pairs:
+        both = r_of(measure), r_of(other)
         apart = both[0] - both[1]
         ends = statistics.left_out_interval(apart[0], apart[1:])
-        rows.append((one, other, both[0][0], both[1][0], apart[0], *ends))
+        rows.append((measure, other, both[0][0], both[1][0], apart[0], *ends))
     columns = ["measure", "other", "r", "of other", "difference", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -314,8 +314,8 @@ def compared(
         for pair in ((x, y) for x, y in pairs if x in wide and y in wide):
             there = wide[[*pair]].dropna()
             if len(there) > 3:
-                found = differences_of_r(there, [pair], families, outcome)
-                tables.append(found.assign(n=len(there), **dict(zip(by, key, strict=True))))
+                apart = differences_of_r(there, [pair], families, outcome)
+                tables.append(apart.assign(n=len(there), **dict(zip(by, key, strict=True))))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -523,12 +523,12 @@ def beside_table_6(scores: pd.DataFrame, corpus: str) -> pd.DataFrame:
     tags, rows = language_tags(corpus), {}
     for model, part in scores.groupby("model", sort=False):
         name = PRINTED_MODELS.get(model.split("/")[-1])
-        own = part.set_index(part["language"].map(tags))
-        own = own[own.index.isin(wide.index)]
-        if name and len(own):
+        ours = part.set_index(part["language"].map(tags))
+        ours = ours[ours.index.isin(wide.index)]
+        if name and len(ours):
             english = wide.loc["eng_Latn", name]
-            apart = own["mu"] - wide.loc[own.index, name] / english
-            reach = (own["high"] - own["low"]) / 2 + 0.005 / english
-            numbers = len(own), apart.mean(), apart.abs().max(), (apart.abs() <= reach).mean()
+            apart = ours["mu"] - wide.loc[ours.index, name] / english
+            reach = (ours["high"] - ours["low"]) / 2 + 0.005 / english
+            numbers = len(ours), apart.mean(), apart.abs().max(), (apart.abs() <= reach).mean()
             rows[model] = dict(zip(("labels", "mean", "largest", "within"), numbers, strict=True))
     return pd.DataFrame.from_dict(rows, orient="index")

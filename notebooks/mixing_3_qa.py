@@ -56,7 +56,7 @@ def tails(
     table = pd.DataFrame(rows, columns=["group", "score"]).join(means)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(*means["distance"][::-1])
-        easiest, hardest = (own / own.mean() for own in values)
+        easiest, hardest = (x / x.mean() for x in values)
         apart = hardest - easiest
     half = mixing.averages(apart[None, None], groups)["high"].item()
     return table, (float(ratio), ratio * np.exp(-half), ratio * np.exp(half))
@@ -85,9 +85,9 @@ def f1_where(
     """
     each = grid.each["F1, SQuAD"]
     values = [
-        ratio_values((each * own).sum(axis=(1, 2)), 1.0 * own.sum(axis=(0, 1)))
-        for own in (mask, other)
-        if own is not None
+        ratio_values((each * x).sum(axis=(1, 2)), 1.0 * x.sum(axis=(0, 1)))
+        for x in (mask, other)
+        if x is not None
     ]
     values = np.subtract(*values) if other is not None else values[0]
     return tuple(mixing.averages(values[:, None], grid.groups).iloc[0])
@@ -118,18 +118,18 @@ def by_side(
     }
 
 
-def side_intervals(one: Grid, source: str) -> dict[str, tuple[float, float, float]]:
+def side_intervals(reader: Grid, source: str) -> dict[str, tuple[float, float, float]]:
     """`by_side` of F1 with intervals over paragraphs and seeds, by the delta method."""
-    each = one.each["F1, SQuAD"]
+    each = reader.each["F1, SQuAD"]
     mean, step = each.mean(axis=(0, -1)), 1e-5
     steps = step * np.eye(mean.size).reshape(-1, *mean.shape)
     score, up, down = (
-        by_side(x, one.languages, source) for x in (mean, mean + steps, mean - steps)
+        by_side(x, reader.languages, source) for x in (mean, mean + steps, mean - steps)
     )
     slopes = np.stack([up[x] - down[x] for x in score]) / (2 * step)
     apart = (each - mean[..., None]).reshape(len(each), mean.size, -1)
     values = np.stack([*score.values()])[:, None] + slopes @ apart
-    return dict(zip(score, mixing.averages(values, one.groups).to_numpy().tolist(), strict=True))
+    return dict(zip(score, mixing.averages(values, reader.groups).to_numpy().tolist(), strict=True))
 
 
 def word_distances(questions: Questions, *, max_distance: float = 384) -> np.ndarray:
