@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, pair_scores, rowed, with_models
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
+from xlx.experiment.abx_scores import MATCHED, group_sizes
 from xlx.experiment.scoring import (
     SHUFFLES,
     Subject,
@@ -284,15 +284,15 @@ PAIRINGS = {
 
 
 def retrieval_pairs(
-    measured: Sequence[CheckpointScores], embedding_layer: bool = True
+    measured: Sequence[abx.PairScores], embedding_layer: bool = True
 ) -> pd.DataFrame:
     """``MD`` and ``retrieval`` of every pair of languages, by model and `PAIRINGS`."""
     counted, tables = slice(0 if embedding_layer else 1, None), []
     for state in measured:
-        pairs = pd.DataFrame(state.scores.pairs, columns=PAIR).assign(model=state.model)
+        pairs = pd.DataFrame(state.pairs, columns=PAIR).assign(model=state.model)
         for pairing, (*last, _) in PAIRINGS.items():
             md, retrieval = (
-                state.scores.scores[task][slice(-1, None) if at_last else counted].mean(axis=(0, 2))
+                state.scores[task][slice(-1, None) if at_last else counted].mean(axis=(0, 2))
                 for task, at_last in zip(("MD", "retrieval"), last, strict=True)
             )
             tables.append(pairs.assign(pairing=pairing, MD=md, retrieval=retrieval))

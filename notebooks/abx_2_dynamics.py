@@ -18,10 +18,11 @@ from matplotlib.figure import Figure
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
 from shared.abx_tables import DRAWN, mean_of_runs, with_models
 from shared.shown import with_interval
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED, SPACES
 from xlx.experiment.averages import Average, average
 from xlx.experiment.scoring import Subject, kept, reported_measures
 from xlx.measures import registered, statistics
+from xlx.measures.abx import PairScores
 from xlx.measures.alignment import unit_vectors
 from xlx.plots import style
 from xlx.plots.panels import Layout, across, number, panels, rows_of
@@ -80,7 +81,7 @@ def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
 @kept(tolerance=10)  # a rounding error sends a few of a thousand to another language
 def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
     """``counts``, int32 ``(n_layers, 2, L, L)``, of `nearest_languages`."""
-    layers = map(nearest_languages, subject.read(corpus).layers(space))
+    layers = map(nearest_languages, subject.read(corpus).layers(SPACES[space]))
     return {"counts": np.stack([*layers]).astype(np.int32)}
 
 
@@ -125,7 +126,7 @@ def changes(steps: Sequence[int]) -> dict[str, tuple[str, int, int]]:
 
 
 def course_contrasts(
-    course: Sequence[CheckpointScores], embedding_layer: bool = True
+    course: Sequence[PairScores], embedding_layer: bool = True
 ) -> dict[str, Average]:
     """`changes` of one run, ``course`` in the order of training, and each score at its lowest."""
     steps, rows = [state.step for state in course], {}
@@ -165,7 +166,7 @@ def run_changes(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def end_contrasts(
-    first: CheckpointScores, last: CheckpointScores, embedding_layer: bool = True
+    first: PairScores, last: PairScores, embedding_layer: bool = True
 ) -> dict[str, Average]:
     """The scores of a run after training, and what training changed."""
     ends = {

@@ -20,9 +20,10 @@ from shared.abx_tables import (
     partial_correlations,
     printed_results,
 )
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.plots.panels import across, parts
 from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import MEASURES, ZERO, styled
@@ -34,7 +35,7 @@ MEANINGS = ("MD", MATCHED)
 METHODS = ("spearman", "pearson")
 
 
-def layer_pairs(measured: Sequence[CheckpointScores]) -> pd.DataFrame:
+def layer_pairs(measured: Sequence[PairScores]) -> pd.DataFrame:
     """LD and `MEANINGS` of every pair at every layer, both directions averaged."""
     table = pd.concat([state.table() for state in measured], ignore_index=True)
     return pair_scores(table[table["task"].isin(["LD", *MEANINGS])].drop(columns="space"))
@@ -87,9 +88,9 @@ def tradeoff_correlations(by_layer: pd.DataFrame, embedding_layer: bool = True) 
 
 
 def held_pairs(
-    measured: Sequence[CheckpointScores],
-    twins: Sequence[CheckpointScores],
-    bags: Sequence[CheckpointScores],
+    measured: Sequence[PairScores],
+    twins: Sequence[PairScores],
+    bags: Sequence[PairScores],
     corpus: ParallelCorpus,
     embedding_layer: bool = True,
     *,

@@ -14,9 +14,9 @@ from shared.abx_figures import LAYER
 from shared.abx_tables import DRAWN, PAIR
 from shared.pair_regressions import explained
 from shared.shown import framed_handle
-from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.plots.primitives import Cells, heatmap
 from xlx.plots.style import styled
 from xlx.text import languages
@@ -51,9 +51,9 @@ def stretched(scores: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def heights(
-    measured: Sequence[CheckpointScores],
-    twins: Sequence[CheckpointScores],
-    bags: Sequence[CheckpointScores],
+    measured: Sequence[PairScores],
+    twins: Sequence[PairScores],
+    bags: Sequence[PairScores],
     embedding_layer: bool = True,
 ) -> pd.DataFrame:
     """The score of each language, beside that of the untrained twin and of the bag of subwords.
@@ -93,7 +93,7 @@ def height_correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def directed_languages(
-    measured: Sequence[CheckpointScores], task: str = "LD", embedding_layer: bool = True
+    measured: Sequence[PairScores], task: str = "LD", embedding_layer: bool = True
 ) -> pd.DataFrame:
     """A language's score with X in it, and with X in the others: means over its pairs and layers.
 

@@ -27,7 +27,6 @@ from shared.pair_regressions import LD_AND_MD, Reading, instead, turned
 from shared.shown import framed_handle
 from xlx.experiment.abx_scores import (
     MATCHED,
-    CheckpointScores,
     before_training,
     history,
     language_weights,
@@ -36,6 +35,7 @@ from xlx.experiment.averages import average, averaged_scores
 from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.plots.panels import number, rows_of
 from xlx.plots.primitives import Cells, Lanes, lanes
 from xlx.plots.style import styled
@@ -159,7 +159,7 @@ def probed_alone(
 
 def scored_course(
     names: Sequence[str], corpus: ParallelCorpus, **which: object
-) -> list[CheckpointScores]:
+) -> list[PairScores]:
     """`subject_scores` of the states of `course_of`, under one name per model."""
     measured = []
     for name in names:
@@ -264,9 +264,9 @@ def robust(rows: pd.DataFrame, terms: Sequence[str] = LD_AND_MD) -> pd.DataFrame
     return table.assign(R2=fit.r_squared)
 
 
-def document_error(rows: pd.DataFrame, last: CheckpointScores) -> np.ndarray:
+def document_error(rows: pd.DataFrame, last: PairScores) -> np.ndarray:
     """What other documents would move of the coefficients of LD and MD: their jackknife error."""
-    codes, terms = language_weights(last.scores.pairs)[0], []
+    codes, terms = language_weights(last.pairs)[0], []
     for term in LD_AND_MD:
         change = average(last, term, by=["language"]).left_out_change
         terms.append(rows[term].to_numpy() + pd.DataFrame(change, codes).loc[rows["language"]].T)
@@ -277,7 +277,7 @@ def document_error(rows: pd.DataFrame, last: CheckpointScores) -> np.ndarray:
 
 
 def regression_table(
-    of_sides: Mapping[str, pd.DataFrame], measured: Sequence[CheckpointScores] = ()
+    of_sides: Mapping[str, pd.DataFrame], measured: Sequence[PairScores] = ()
 ) -> pd.DataFrame:
     """Table 1, rows "Prob.", with one interval per coefficient: one row per fit and term.
 
@@ -403,7 +403,7 @@ def choose_checkpoints(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def checkpoint_rules(
-    course: pd.DataFrame, measured: Sequence[CheckpointScores], of_tasks: Mapping[str, ProbeSetup]
+    course: pd.DataFrame, measured: Sequence[PairScores], of_tasks: Mapping[str, ProbeSetup]
 ) -> pd.DataFrame:
     """`choose_checkpoints` of each series, task and ``LD of`` layers, after step 0; by language."""
     tables = [pd.DataFrame(columns=["language", "delta", "model", "task", "LD of"])]

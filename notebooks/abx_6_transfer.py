@@ -41,7 +41,7 @@ from shared.pair_regressions import (
     cross_classified,
     turned,
 )
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes, history
+from xlx.experiment.abx_scores import MATCHED, group_sizes, history
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.scoring import BagOfSubwords, Subject, kept, subject_scores
 from xlx.measures import abx, statistics
@@ -111,7 +111,7 @@ def kinship(source: str, target: str) -> int:
     return 4 * same_branch + 2 * same_family + (a.script == b.script)
 
 
-def ordered_pair_scores(measured: CheckpointScores) -> pd.DataFrame:
+def ordered_pair_scores(measured: PairScores) -> pd.DataFrame:
     """Scores of source and target: one row per ordered pair, one column per task; ``model``.
 
     Of a task both directions are averaged, as the paper does, so both orders have the same.
@@ -125,7 +125,7 @@ def ordered_pair_scores(measured: CheckpointScores) -> pd.DataFrame:
 
 
 def pairs_with_scores(
-    accuracy: pd.DataFrame, measured: Mapping[str, CheckpointScores], corpus: ParallelCorpus
+    accuracy: pd.DataFrame, measured: Mapping[str, abx.PairScores], corpus: ParallelCorpus
 ) -> pd.DataFrame:
     """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
 

@@ -357,7 +357,7 @@ def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, n
     """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
     groups, centred = documents(corpus), space == "centred"
     codes, right = np.unique(groups, return_inverse=True)[1], []
-    for vectors in subject.read(corpus).layers("raw" if centred else space):
+    for vectors in subject.read(corpus).layers(SPACES["raw" if centred else space]):
         both = identified(vectors, groups, centred=centred)
         right.append([np.bincount(codes, hits.sum(axis=0)) for hits in both])
     return {"right": np.array(right).astype(np.int32)}

@@ -364,7 +364,7 @@ def pair_measures(
         options = {"pooling": pooling, "max_length": max_length}
         (scores,) = subject_scores([name], text, reported_measures(), partial=True, **options)
         table = scores.table()
-        layers = middle_layers(len(scores.scores.layers) - 1)
+        layers = middle_layers(len(scores.layers) - 1)
         table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]
         others = table["language_1"].where(table["language_1"] != pivot, table["language_2"])
         table = table.assign(language=others, measure=table["task"])

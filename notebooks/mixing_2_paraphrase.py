@@ -11,10 +11,11 @@ from shared.mixing_tables import Origin, TaskData, baseline_grid
 from shared.pair_regressions import ENDS, held_out, with_language
 from shared.regressions import regression
 from shared.shown import as_points
-from xlx.experiment.abx_scores import CheckpointScores, history
+from xlx.experiment.abx_scores import history
 from xlx.experiment.grids import Grid, grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import mixing
+from xlx.measures.abx import PairScores
 from xlx.measures.statistics import LEVEL
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import twin_of
@@ -127,7 +128,7 @@ def when_nothing_is_learnt(
 # --- same or other --------------------------------------------------------------------------------
 
 
-def forced_choice(measured: CheckpointScores, task: str) -> pd.Series:
+def forced_choice(measured: PairScores, task: str) -> pd.Series:
     """How often a sentence's translation is nearer than another sentence, by pair of languages.
 
     The layer of a pair is the best one of the pairs that share no language with it.

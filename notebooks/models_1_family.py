@@ -30,10 +30,11 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 from family import recipes
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import at_last, ends
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
+from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import Curves, Lanes, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
@@ -191,11 +192,11 @@ SCORED = (MATCHED, "MD", "LD")
 #: What of the layers stands for a model.
 MEAN, BEST = "mean over layers", "best layer"
 #: Model → the scores of its runs, each of another seed, the first that of its own name.
-RunScores = Mapping[str, Sequence[CheckpointScores]]
+RunScores = Mapping[str, Sequence[PairScores]]
 SPAN = ["value", "low", "high", "least", "most"]
 
 
-def standing(measured: CheckpointScores, layers: str, task: str) -> Average:
+def standing(measured: PairScores, layers: str, task: str) -> Average:
     """A model's score over all layers (`MEAN`), or at its best (`BEST`)."""
     return average(measured, task, layers=[best_layer(measured)] if layers == BEST else None)
 
@@ -207,7 +208,7 @@ def scored_runs(
     *,
     first: bool = False,
     **options: object,
-) -> dict[str, list[CheckpointScores]]:
+) -> dict[str, list[PairScores]]:
     """Model → the scores of its runs at their ends, or before training (``first``).
 
     ``runs``: model → runs of its recipe with other seeds. Before training: step 0 of each series,
@@ -292,7 +293,7 @@ def with_sides(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def standings(
-    measured: RunScores, before: RunScores, bags: Mapping[str, CheckpointScores]
+    measured: RunScores, before: RunScores, bags: Mapping[str, PairScores]
 ) -> pd.DataFrame:
     """Each model at its best layer, beside itself before training and the bag of its subwords.
 

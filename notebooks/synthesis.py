@@ -15,12 +15,12 @@ from shared.abx_tables import at_last, ends, layer_contrasts
 from shared.lenses import Inference
 from shared.mexa_tables import language_families, language_scripts, task_scores
 from shared.pair_regressions import held_out, with_language
-from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.grids import groups_of
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
 from xlx.measures import igap, mixing, statistics
+from xlx.measures.abx import PairScores
 from xlx.plots.panels import across
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ZERO, styled
@@ -366,7 +366,7 @@ def between(values: np.ndarray) -> list[float]:
     return [values.mean(), values.mean() - half, values.mean() + half]
 
 
-def abx_claims(scores: Mapping[str, CheckpointScores]) -> list[tuple]:
+def abx_claims(scores: Mapping[str, PairScores]) -> list[tuple]:
     """What the ABX paper says of layers (`abx_tables.layer_contrasts`)."""
     claims = {
         "LD falls to the middle layers": "LD: first layer above the middle",

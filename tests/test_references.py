@@ -62,6 +62,6 @@ def test_names_on_pages_are_there() -> None:
         assert [x for x in names if x.split(".")[0] in DEFINED and dead(x)] == [], path
 
 
-@pytest.mark.parametrize("name", ["corpora.load", "mexa.tails", "plots.mexa", "Side.nothing"])
+@pytest.mark.parametrize("name", ["corpora.load", "mexa.tails", "plots.mexa", "Block.nothing"])
 def test_dead_names_are_seen(name: str) -> None:
     assert dead(name)

@@ -19,7 +19,6 @@ from transformers import ViTConfig, ViTModel
 
 from tests import tiny
 from xlx.experiment import averages, grids, mexa_scores, probing, transfers
-from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import abx, mexa, statistics
 from xlx.measures.abx import sample_triplets
@@ -134,7 +133,7 @@ def test_devices_that_are_not_there(device: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def scored(folder: Path) -> CheckpointScores:
+def scored(folder: Path) -> abx.PairScores:
     return subject_scores([folder], corpus())[0]
 
 
@@ -156,7 +155,7 @@ def test_several_models_are_due_in_a_list(folder: Path) -> None:
     refused(lambda: subject_scores("mini-xlmr", corpus()), "models are due in a list")
 
 
-def test_averages_refuse(scored: CheckpointScores) -> None:
+def test_averages_refuse(scored: abx.PairScores) -> None:
     averaged = averages.averaged_scores
     refused(lambda: averaged(scored), "checkpoints are due in a list")
     refused(lambda: averaged([scored], layers=[99]), "no layer 99")
@@ -164,7 +163,7 @@ def test_averages_refuse(scored: CheckpointScores) -> None:
     assert averaged([scored], ["LD"], by=["layer"], layers=[-1, 0])["layer"].tolist() == [0, 2]
 
 
-def test_differences_of_other_text_are_refused(folder: Path, scored: CheckpointScores) -> None:
+def test_differences_of_other_text_are_refused(folder: Path, scored: abx.PairScores) -> None:
     (with_other,) = subject_scores([folder], corpus(5))
     mean, other_mean = (averages.average(of, "LD") for of in (scored, with_other))
     refused(lambda: mean - other_mean, "two averages of different text")

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
+from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, averaged_scores
 from xlx.experiment.scoring import (
     BAG,
@@ -18,6 +18,7 @@ from xlx.experiment.scoring import (
     subject_scores,
 )
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.subjects import identity, loading, states
@@ -65,7 +66,7 @@ def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFram
 
 def scored_series(
     names: Sequence[str], corpus: ParallelCorpus, leave_out: Sequence[int] = (), **options: object
-) -> list[list[CheckpointScores]]:
+) -> list[list[PairScores]]:
     """`subject_scores` of each series, with the checkpoints whose weights are not shipped."""
     histories = [history(name, leave_out=leave_out, recorded=True) for name in names]
     return [subject_scores(checkpoints, corpus, **options) for checkpoints in histories]
@@ -73,7 +74,7 @@ def scored_series(
 
 def run_ends(
     runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, **options: object
-) -> dict[str, list[tuple[CheckpointScores, CheckpointScores]]]:
+) -> dict[str, list[tuple[PairScores, PairScores]]]:
     """Score the runs of recipes at their ends; ``runs``: recipe → its other runs.
 
     A recipe → the scores of each of its runs, before training and at the last step they share.
@@ -165,7 +166,7 @@ def states_of(
 
 def surface_lines(
     names: Sequence[str],
-    last: Sequence[CheckpointScores],
+    last: Sequence[PairScores],
     corpus: ParallelCorpus,
     max_length: int | None = None,
     tasks: Sequence[str] = DRAWN,
@@ -261,12 +262,12 @@ def partial_correlations(
     return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
 
 
-def layer_contrasts(measured: CheckpointScores) -> dict[str, Average]:
+def layer_contrasts(measured: PairScores) -> dict[str, Average]:
     """What the paper says of layers, each a difference that is above zero where it holds.
 
     "Middle" is the layer just above half of the depth.
     """
-    middle = (len(measured.scores.layers) - 1) // 2 + 1
+    middle = (len(measured.layers) - 1) // 2 + 1
 
     def less(task: str, upper: int, lower: int) -> Average:
         return average(measured, task, layers=[upper]) - average(measured, task, layers=[lower])

@@ -147,7 +147,7 @@ def run_scores(
     for (key, state), values in zip(at, measured, strict=True):
         with warnings.catch_warnings(action="ignore"):  # of what is nowhere: it has no row
             stored = [] if values else subject_scores([state], text, COURSES[:3], **ways)
-        whole = [x.scores.as_asked(pairs).scores.values() for x in stored]
+        whole = [x.as_asked(pairs).scores.values() for x in stored]
         if scores := [*values["scores"][:3]] if values else [x.mean(axis=2) for x in chain(*whole)]:
             means = pd.DataFrame(np.mean(scores, axis=1), COURSES[:3], [code for _, code in pairs])
             tables[*key, state.step] = means.stack()

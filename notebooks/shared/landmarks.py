@@ -27,9 +27,9 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
         "differs",
     ]
     table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
-    pairs = pd.DataFrame(measured.raw.scores.pairs, columns=["language_1", "language_2"])
+    pairs = pd.DataFrame(measured.raw.pairs, columns=["language_1", "language_2"])
     for task in ("LD", "MD"):
-        pairs[task] = measured.raw.scores.scores[task].mean(axis=-1).mean(axis=0)
+        pairs[task] = measured.raw.scores[task].mean(axis=-1).mean(axis=0)
     here = (np.nan,) * 3
     if len(pairs) > 5 and pairs[["LD", "MD"]].nunique().min() > 1:
         r = statistics.correlation(pairs, "LD", "MD")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average
 from xlx.measures import abx
 
@@ -21,7 +21,7 @@ def mean_of(values: np.ndarray) -> Average:
 
 def scores(
     rng: np.random.Generator, model: str, step: int, **levels: Sequence[float]
-) -> CheckpointScores:
+) -> abx.PairScores:
     """Two languages whose scores by layer (``LD``, ``MD``, ``matched``) are nearly as given."""
     levels = {MATCHED if task == "matched" else task: of for task, of in levels.items()}
     means = {
@@ -30,15 +30,15 @@ def scores(
     }
     by_pair = {task: mean.score[:, None, None].repeat(2, axis=2) for task, mean in means.items()}
     n_layers = len(levels["LD"])
-    pairs = abx.PairScores((("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair)
     changes = {task: mean.left_out_change for task, mean in means.items()}
-    return CheckpointScores(
-        model,
-        step,
-        "raw",
-        pairs,
-        {"documents": {"pairs": changes}},
-        {"documents": SIZES},
-        {"a": 0, "b": 0},
-        ("", ""),
+    return abx.PairScores(
+        (("a", "b"),),
+        tuple(range(n_layers)),
+        int(SIZES.sum()),
+        by_pair,
+        model=model,
+        step=step,
+        left_out_change={"documents": {"pairs": changes}},
+        sizes={"documents": SIZES},
+        cut={"a": 0, "b": 0},
     )

@@ -9,7 +9,7 @@ from scipy import stats
 
 import abx_1_validation
 import abx_3_tradeoff
-from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS
 from xlx.experiment.scoring import FunctionSubject
 from xlx.measures.abx import SCORES, PairScores
 from xlx.text.parallel import ParallelCorpus
@@ -20,7 +20,7 @@ N, LAYERS = 10, 3
 TASKS = (*SCORES, MATCHED)
 
 
-def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> CheckpointScores:
+def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> PairScores:
     """Made-up scores, and what they change by without each of three documents."""
     rng = np.random.default_rng([len(model), step])
     scores = {task: rng.uniform(0.4, 0.9, (n_layers, len(PAIRS), 2)) for task in TASKS}
@@ -29,10 +29,10 @@ def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> C
         of: {task: rng.normal(0, 0.01, shape) for task in TASKS} for of, shape in shapes.items()
     }
     masked = {MATCHED: np.full((len(PAIRS), 2), 7)}
-    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, masked)
     cuts = dict.fromkeys(CODES, 1) | {"en": cut}
     sizes = {"documents": np.array([3, 3, 4])}
-    return CheckpointScores(model, step, "raw", pairs, {"documents": changes}, sizes, cuts, CODES)
+    whole = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, masked, model, step)
+    return replace(whole, left_out_change={"documents": changes}, sizes=sizes, cut=cuts)
 
 
 HISTORIES = [[checkpoint(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]

@@ -8,8 +8,9 @@ import pytest
 
 from shared.abx_tables import pair_scores
 from xlx.experiment import abx_scores, averages, scoring
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED
 from xlx.measures import statistics
+from xlx.measures.abx import PairScores
 from xlx.text.parallel import ParallelCorpus
 
 GROUPS = ["p", "p", "q", "q", "q", "r", "r", "r", "s", "p"]
@@ -21,14 +22,14 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 
 
 @pytest.fixture(scope="module")
-def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
+def ends(grouped: ParallelCorpus) -> list[PairScores]:
     """A model and its untrained beginning."""
     first = abx_scores.history("mini-infoxlm")[0]
     return scoring.subject_scores([first, "mini-infoxlm"], grouped)
 
 
-def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
-    table = pair_scores(ends[1].scores.table())
+def test_averages_are_those_of_the_table(ends: list[PairScores]) -> None:
+    table = pair_scores(ends[1].table())
     of_each = pd.concat(table.assign(language=table[end]) for end in ("language_1", "language_2"))
     for by, options, expected in (
         ([], {}, table),
@@ -49,7 +50,7 @@ def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
 
 
 def test_errors_are_those_of_leaving_documents_out(
-    ends: list[CheckpointScores], grouped: ParallelCorpus
+    ends: list[PairScores], grouped: ParallelCorpus
 ) -> None:
     last = ends[1]
     mean = averages.average(last, "MD", layers=[3])
@@ -90,9 +91,7 @@ def test_intervals_of_shares_stay_within_bounds() -> None:
     assert np.isnan(unknown.interval()).all()
 
 
-def test_a_difference_is_of_the_same_text(
-    ends: list[CheckpointScores], grouped: ParallelCorpus
-) -> None:
+def test_a_difference_is_of_the_same_text(ends: list[PairScores], grouped: ParallelCorpus) -> None:
     first, last = (averages.average(of, "LD", by=["layer"]) for of in ends)
     change = last - first
     np.testing.assert_allclose(change.score, last.score - first.score)
@@ -109,9 +108,9 @@ def test_a_difference_is_of_the_same_text(
         last - averages.average(kept, "LD", by=["layer"])
 
 
-def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
-    pairs = ends[1].scores.scores["LD"].mean(axis=(0, 2))
-    weights = abx_scores.pair_weights(ends[1].scores.pairs)["branches"]
+def test_a_balanced_mean_weighs_branches(ends: list[PairScores]) -> None:
+    pairs = ends[1].scores["LD"].mean(axis=(0, 2))
+    weights = abx_scores.pair_weights(ends[1].pairs)["branches"]
     balanced = averages.average(ends[1], "LD", weighting="branches")
     assert balanced.score == pytest.approx(weights @ pairs)
     assert balanced.error > 0
@@ -125,7 +124,7 @@ def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
     ],
 )
 def test_averages_that_there_are_not_are_named(
-    ends: list[CheckpointScores], task: str, options: dict, says: str
+    ends: list[PairScores], task: str, options: dict, says: str
 ) -> None:
     with pytest.raises(ValueError, match=says):
         averages.average(ends[0], task, **options)

@@ -7,10 +7,10 @@ from scipy import stats
 import models_1_family as members
 from models_1_family import BEST, MEAN
 from tests.experiment.made_scores import scores
-from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import average
+from xlx.measures.abx import PairScores
 
-Measured = dict[str, CheckpointScores]
+Measured = dict[str, PairScores]
 NAMES = ["mini-xlmr", "mini-mbert"]
 
 

@@ -14,7 +14,7 @@ from xlx import measures
 from xlx.experiment import scoring
 from xlx.experiment.averages import average
 from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject, scored
-from xlx.measures import abx
+from xlx.measures import alignment
 from xlx.results import work
 from xlx.text.parallel import ParallelCorpus
 
@@ -81,7 +81,7 @@ def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> 
     (every,) = scoring.subject_scores([subject], grouped)
     for task in every.tasks:
         (one,) = scoring.subject_scores([subject], grouped, [task])
-        np.testing.assert_array_equal(one.scores.scores[task], every.scores.scores[task])
+        np.testing.assert_array_equal(one.scores[task], every.scores[task])
         np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
 
 
@@ -166,18 +166,18 @@ def test_few_calls_lead_from_a_cell_to_the_comparison(
     grouped: ParallelCorpus,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a reader follows from `subject_scores` to LD's comparison, the ledger's steps aside."""
+    """What a reader follows from `scored` to LD's comparison, the ledger's steps aside."""
     chains = []
 
     def compared(*arguments: object) -> object:
         frames = [x for x in traceback.extract_stack()[:-1] if "/xlx/" in x.filename]
-        frames = [x for x in frames if "/results/" not in x.filename and x.name != "<listcomp>"]
+        frames = [x for x in frames if "/results/" not in x.filename]
         chains.append([(Path(x.filename).stem, x.name) for x in frames])
         return compare(*arguments)
 
-    compare = abx._compared
-    monkeypatch.setattr(abx, "_compared", compared)
-    scoring.subject_scores([Length()], grouped, ["LD"])
+    compare = alignment._compared
+    monkeypatch.setattr(alignment, "_compared", compared)
+    scored(["LD"], [Length()], [grouped])
     print(*chains[0], sep="\n")
     assert len(chains[0]) <= 6
     assert len({module for module, _ in chains[0]}) <= 4

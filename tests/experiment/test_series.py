@@ -43,7 +43,7 @@ def test_a_model_without_a_history_is_itself(corpus: ParallelCorpus, tmp_path: P
     alone, of_series = subject_scores([name, "mini-infoxlm"], corpus)
     assert (alone.model, alone.step) == ("mine", 0)
     assert (of_series.model, of_series.step) == ("mini-infoxlm", RECIPES["mini-infoxlm"].steps)
-    for task, scores in of_series.scores.scores.items():
-        np.testing.assert_array_equal(alone.scores.scores[task], scores)
+    for task, scores in of_series.scores.items():
+        np.testing.assert_array_equal(alone.scores[task], scores)
     with pytest.raises(identity.NoHistoryError):
         abx_scores.history(str(last), leave_out=[0])

@@ -108,9 +108,13 @@ def test_strips_of_a_long_text_add_up_to_the_whole(
     whole = abx.exact(given, **options)
     monkeypatch.setattr("xlx.measures.alignment.WHOLE_NUMBERS", 1)
     monkeypatch.setattr("xlx.measures.alignment.BLOCK_NUMBERS", 23 * 4)
-    sizes, of = [], abx.Comparisons.of
+    sizes, over_pairs = [], abx.Groups.over_pairs
     monkeypatch.setattr(
-        abx.Comparisons, "of", lambda cells, *rest: sizes.append(len(cells[0])) or of(cells, *rest)
+        abx.Groups,
+        "over_pairs",
+        lambda groups, cells, *rest: (
+            sizes.append(len(cells[0])) or over_pairs(groups, cells, *rest)
+        ),
     )
     strips = abx.exact(given, **options)
     assert sizes[0] == 23  # the masks are whole, and no other matrix is

@@ -66,9 +66,9 @@ def test_every_cell_is_the_literal_one_or_a_sentence(
                 vectors = in_space({code: x[layer] for code, x in found.items()}, space)
                 for place, pair in enumerate(combinations(CORPUS.languages, 2)):
                     for measure in MEASURES:
-                        cell = scored.scores.scores[measure][layer, place]
+                        cell = scored.scores[measure][layer, place]
                         check(cell, literal_scores(measure, *(vectors[x] for x in pair)))
-            means |= {(space, x): y.mean(axis=(1, 2)) for x, y in scored.scores.scores.items()}
+            means |= {(space, x): y.mean(axis=(1, 2)) for x, y in scored.scores.items()}
         (report,) = measured_models([reported_model(folder, pooling)], CORPUS, untrained=False)
         rows = layer_rows(report).set_index(["space", "task"])["score"]
         for cell in product(SPACES[:2], MEASURES[:3]):

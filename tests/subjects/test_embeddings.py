@@ -126,10 +126,8 @@ def test_numbers_that_are_none_are_named(folders, value) -> None:
 
 def test_corpus_equals_its_languages(encoder) -> None:
     found = embed_corpus(encoder, CORPUS)
-    assert found.languages == ("en", "de", "fr")
-    assert found.n_layers == 2
+    assert {code: len(x) for code, x in found.states.items()} == {"en": 3, "de": 3, "fr": 3}
     assert found.cut == {"en": 0, "de": 0, "fr": 0}
-    assert (found.model, found.corpus, found.pooling) == (encoder.name, "tiny", "mean")
     for language in CORPUS.languages:
         expected = embed(encoder, CORPUS.sentences[language]).states
         assert_close(found.states[language], expected)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from xlx.measures import abx, alignment
+from xlx.measures import alignment
 from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import languages, parallel
@@ -116,37 +115,6 @@ SPACES: dict[str, Space] = {
     "whitened": whitened,
     "Euclidean": euclidean,
 }
-
-
-@dataclass(frozen=True)
-class CheckpointScores:
-    """The scores of one checkpoint on one corpus.
-
-    ``left_out_change``: of what is left out ("documents", "sentences") → of what is averaged (a
-    weighting, or "languages") → task → the mean without each group less the mean, ``(n_layers,
-    n_groups)``, by language ``(n_layers, n_languages, n_groups)``. ``sizes``: what is left out →
-    positions of each group, in the order of their sorted names.
-    """
-
-    model: str  # or series
-    step: int  # of training; 0 where the model has no history
-    space: str
-    scores: abx.PairScores  # at every layer
-    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]]
-    sizes: dict[str, np.ndarray]
-    cut: dict[str, int]  # language → sentences cut at the maximum length
-    texts: tuple[str, ...]  # SHA-256 of the text of each language
-
-    @property
-    def tasks(self) -> list[str]:
-        """What is scored: LD, MD, retrieval, and MD of each mask."""
-        return list(self.scores.scores)
-
-    def table(self) -> pd.DataFrame:
-        """`PairScores.table` with the columns ``model``, ``checkpoint`` and ``space`` in front."""
-        about = {"model": self.model, "checkpoint": self.step, "space": self.space}
-        table = self.scores.table()
-        return table.assign(**about)[[*about, *table.columns]]
 
 
 def label_runs(labels: Sequence[str]) -> str:

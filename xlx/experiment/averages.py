@@ -13,8 +13,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, language_weights, pair_weights
+from xlx.experiment.abx_scores import MATCHED, language_weights, pair_weights
 from xlx.measures import registered, statistics
+from xlx.measures.abx import PairScores
 from xlx.results import checks
 from xlx.results.deferred import deferred
 
@@ -95,7 +96,7 @@ def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
 
 
 def average(
-    measured: CheckpointScores,
+    measured: PairScores,
     task: str,
     *,
     by: Sequence[str] = (),
@@ -118,8 +119,8 @@ def average(
     unknown = set(checks.several(by, "keys")) - {"layer", "language"}
     if unknown:
         raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
-    rows = layers_of_mean(len(measured.scores.layers), layers, embedding_layer)
-    pairs = measured.scores.pairs
+    rows = layers_of_mean(len(measured.layers), layers, embedding_layer)
+    pairs = measured.pairs
     weights = _weights(tuple(pairs))
     checks.one_of(weighting, list(weights)[:-1], "weighting")
     averaged = "languages" if "language" in by else weighting
@@ -130,7 +131,7 @@ def average(
             f"errors of {task} over {over} are not kept by {averaged}: there are those of "
             f"{', '.join(kept) or 'no task'}"
         )
-    score = measured.scores.scores[task][rows].mean(axis=-1) @ weights[averaged].T
+    score = measured.scores[task][rows].mean(axis=-1) @ weights[averaged].T
     left_out_change = kept[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
@@ -147,13 +148,13 @@ def layers_of_mean(
     return sorted(checks.layers(layers, n_layers, from_last=True))
 
 
-def best_layer(measured: CheckpointScores) -> int:
+def best_layer(measured: PairScores) -> int:
     """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
     return int(np.nanargmax(average(measured, MATCHED, by=["layer"]).score))
 
 
 def averaged_scores(
-    measured: Sequence[CheckpointScores],
+    measured: Sequence[PairScores],
     tasks: Sequence[str] | None = None,
     *,
     by: Sequence[str] = (),
@@ -170,8 +171,8 @@ def averaged_scores(
     """
     tables = []
     for of in checks.several(measured, "checkpoints"):
-        kept = layers_of_mean(len(of.scores.layers), layers, embedding_layer)
-        names = {"layer": kept, "language": language_weights(of.scores.pairs)[0]}
+        kept = layers_of_mean(len(of.layers), layers, embedding_layer)
+        names = {"layer": kept, "language": language_weights(of.pairs)[0]}
         names = {key: np.array(names[key]) for key in names if key in by}
         for task in of.tasks if tasks is None else tasks:
             mean = average(of, task, by=by, layers=kept, weighting=weighting, over=over)

@@ -281,14 +281,14 @@ def _reader(
 ) -> Callable[[str], dict[str, _Read]]:
     """From a language to what is read of it, by pooling; notes what a model has ``lost``."""
     if not _is_model(subject):
-        reading, (pooling,) = subject.read(corpus), poolings
-        counts = dict(zip(corpus.languages, reading.cut, strict=True))
+        embedded, (pooling,) = subject.read(corpus), poolings
+        counts = dict(embedded.cut)
         if isinstance(subject, BagOfSubwords):
             words = subject.encoder().tokenizer
             for code, sentences in corpus.sentences.items():
                 ids = words([*sentences], verbose=False)["input_ids"]
                 counts[code] = np.mean([*map(len, ids)])
-        return lambda language: {pooling: (reading.states[language], counts[language])}
+        return lambda language: {pooling: (embedded.states[language], counts[language])}
     encoder = loading.load(subject.name)
     unknown, cut = lost.values()
 

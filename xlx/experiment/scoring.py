@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from itertools import combinations, groupby
+from itertools import combinations, groupby, product
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from xlx.experiment.abx_scores import (
     MATCHED,
     SPACES,
     WEIGHTINGS,
-    CheckpointScores,
     group_sizes,
     groupings,
     label_runs,
@@ -44,11 +43,11 @@ from xlx.results.deferred import deferred
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, series_name
 from xlx.subjects.loading import Encoder
+from xlx.subjects.states import CorpusStates
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 torch = deferred("torch")
-sparse = deferred("scipy.sparse")
 
 #: Steps between a score of 0 and of 1, where it is of a mask whose errors by language nobody asks.
 _SHARES = 2**16 - 1
@@ -58,33 +57,6 @@ READING = ("pooling", "max_length", "special_tokens")
 BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 
 # --- subjects -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The vectors of a text, and how to compare them.
-
-    ``states``: language → ``(n_layers, n, dim)``, or sparse ``(n, dim)`` of one layer; ``cut``:
-    sentences cut by language.
-    """
-
-    states: Mapping[str, Any]
-    cut: list[int]
-    device: str | torch.device = "cpu"
-    dtype: torch.dtype | None = None  # that it is compared in; float32
-
-    @property
-    def counts(self) -> bool:
-        """Whether the vectors are sparse."""
-        return sparse.issparse(next(iter(self.states.values())))
-
-    def layers(self, space: str = "raw") -> Iterator[dict[str, Any]]:
-        """The vectors of each layer in a space of `SPACES`; sparse ones stay so in the raw one."""
-        for layer in range(1 if self.counts else len(next(iter(self.states.values())))):
-            vectors = {code: x if self.counts else x[layer] for code, x in self.states.items()}
-            if self.counts and space != "raw":
-                vectors = {code: x.toarray().astype(np.float32) for code, x in vectors.items()}
-            yield SPACES[space](vectors)
 
 
 @dataclass(frozen=True)
@@ -138,11 +110,9 @@ class Subject:
         """The model whose vocabulary says which sentences share subwords."""
         return loading.load(self.name)
 
-    def read(self, corpus: ParallelCorpus) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> CorpusStates:
         """Its vectors of a text."""
-        encoder = self.encoder()
-        embedded = states.embed_corpus(encoder, corpus, **self.options)
-        return Reading(embedded.states, [embedded.cut[x] for x in corpus.languages], encoder.device)
+        return states.embed_corpus(self.encoder(), corpus, **self.options)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """Vectors of sentences of a language ``(n_layers, n, dim)``; each is read once."""
@@ -171,10 +141,10 @@ class BagOfSubwords(Subject):
         model = identity.fingerprint(self.name)
         return {"of": BAG, "bag of": model, "max_length": self.max_length}
 
-    def read(self, corpus: ParallelCorpus) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> CorpusStates:
         """Counts, sparse."""
         counts = states.bag_of_subwords(self.encoder(), corpus, max_length=self.max_length)
-        return Reading(counts, [0] * len(counts), dtype=torch.float64)
+        return CorpusStates(counts, dict.fromkeys(counts, 0), dtype=torch.float64)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """Counts folded into as many numbers as the model has: random ones for each subword."""
@@ -211,10 +181,10 @@ class FunctionSubject(Subject):
         """There is none, so no sentences that share its subwords."""
         raise ValueError(f"{self.name} has no vocabulary, and MD among near sentences needs one")
 
-    def read(self, corpus: ParallelCorpus) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> CorpusStates:
         """One layer, called 0."""
         vectors = {x: self.function(text, x)[None] for x, text in corpus.sentences.items()}
-        return Reading(vectors, [0] * len(vectors), dtype=torch.float64)
+        return CorpusStates(vectors, dict.fromkeys(vectors, 0), dtype=torch.float64)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """One layer, called 0."""
@@ -236,13 +206,13 @@ class Length(FunctionSubject):
         """The number itself."""
         return np.array([[[len(text)] for text in texts]], dtype=np.float32)
 
-    def read(self, corpus: ParallelCorpus) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> CorpusStates:
         """Points on a quarter of a circle, whose cosine falls with the distance in log length."""
         logs = {x: np.log1p([*map(len, text)]) for x, text in corpus.sentences.items()}
         longest = max(row.max() for row in logs.values())
         angles = {code: row / longest * np.pi / 2 for code, row in logs.items()}
         arcs = {code: np.stack([np.cos(a), np.sin(a)], axis=1)[None] for code, a in angles.items()}
-        return Reading(arcs, [0] * len(arcs), dtype=torch.float64)
+        return CorpusStates(arcs, dict.fromkeys(arcs, 0), dtype=torch.float64)
 
 
 def as_subject(subject: Subject | Name, options: Mapping[str, object] | None = None) -> Subject:
@@ -327,15 +297,15 @@ def _scores(
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
     masks = constraints.masks_of(corpus, kinds, subject.encoder)
-    reading, by_layer, n = subject.read(corpus), [], len(corpus)
-    dtype = torch.float32 if reading.counts and space != "raw" else reading.dtype
-    for vectors in reading.layers(space):
+    read, by_layer, n = subject.read(corpus), [], len(corpus)
+    dtype = torch.float32 if read.counts and space != "raw" else read.dtype
+    for vectors in read.layers(SPACES[space]):
         exact = abx.exact(
             vectors,
             measures=plain,
             masks=masks,
             groups=groupings(corpus),
-            device=reading.device,
+            device=read.device,
             dtype=dtype,
         )
         by_layer.append({name: packed(exact, name) for name in names})
@@ -350,7 +320,7 @@ def _scores(
             ]
         value = {part: np.stack([of[part] for of in parts]) for part in parts[0]}
         made = {"made": exact.masked[name]} if name in exact.masked else {}
-        values.append(value | made | {"cut": np.array(reading.cut)})
+        values.append(value | made | {"cut": np.array([read.cut[x] for x in corpus.languages])})
     return values
 
 
@@ -488,7 +458,7 @@ def subject_scores(
     space: str = "raw",
     partial: bool = False,
     **options: object,
-) -> list[CheckpointScores]:
+) -> list[abx.PairScores]:
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
     ``measures``: names of `measures.registered`, or MD under constraints, "MD, like length" or "MD,
@@ -565,7 +535,7 @@ def _warn_of_missing(checkpoints: Sequence[Name]) -> None:
 
 def _unpacked(
     values: Mapping[str, ledger.Value], corpus: ParallelCorpus, subject: Subject, space: str
-) -> CheckpointScores:
+) -> abx.PairScores:
     """The values of a subject as its scores."""
     if any(part.startswith("codes ") for value in values.values() for part in value):
         raise ValueError(
@@ -588,14 +558,20 @@ def _unpacked(
     pairs = tuple(combinations(corpus.languages, 2))
     first = next(iter(values.values()))
     layers = tuple(range(len(next(iter(scores.values())))))
-    return CheckpointScores(
-        *subject.label,
-        space,
-        abx.PairScores(pairs, layers, n, scores, masked=made),
-        changes,
-        {what: group_sizes(of_position) for what, of_position in groupings(corpus).items()},
-        dict(zip(corpus.languages, first["cut"].tolist(), strict=True)),
-        tuple(map(corpus.text_hash, corpus.languages)),
+    model, step = subject.label
+    return abx.PairScores(
+        pairs,
+        layers,
+        n,
+        scores,
+        masked=made,
+        model=model,
+        step=step,
+        space=space,
+        left_out_change=changes,
+        sizes={what: group_sizes(labels) for what, labels in groupings(corpus).items()},
+        cut=dict(zip(corpus.languages, first["cut"].tolist(), strict=True)),
+        texts=tuple(map(corpus.text_hash, corpus.languages)),
     )
 
 
@@ -612,12 +588,9 @@ def scored(
     Columns ``text``, ``model``, ``checkpoint``, ``space``, ``task``, the keys of ``by`` ("layer",
     "language"), ``score``, ``low``, ``high``. Parameters as `subject_scores`.
     """
-    tables = [
-        averaged_scores(subject_scores(subjects, text, measures, space=space), by=by).assign(
-            text=text.name
-        )
-        for text in texts
-        for space in spaces
-    ]
+    tables = []
+    for text, space in product(texts, spaces):
+        scores = subject_scores(subjects, text, measures, space=space)
+        tables.append(averaged_scores(scores, by=by).assign(text=text.name))
     table = pd.concat(tables, ignore_index=True)
     return table[["text", *(name for name in table if name != "text")]]

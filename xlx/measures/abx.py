@@ -8,9 +8,8 @@ language. de Seyssel et al. (2025), section 3 and Appendix B.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, combinations, groupby, product
 from operator import attrgetter
 
@@ -71,84 +70,64 @@ def sample_triplets(
     return Triplets(task, tuple(pair), first, second, second, shared, shared, other)
 
 
-class PositionGroups:
-    """Positions that may depend on each other, such as the sentences of a document."""
+class Groups:
+    """Positions that may depend on each other, such as the sentences of a document.
 
-    def __init__(self, of_position: Sequence[object]) -> None:
-        names, codes = np.unique(np.asarray(of_position).astype(str), return_inverse=True)
-        self.n, self.codes = len(names), codes
-        self._order, self.sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-        self._starts = np.cumsum(self.sizes) - self.sizes
-        of_group = np.split(self._order, self._starts[1:])
-        first = np.concatenate([np.repeat(x, len(x)) for x in of_group])
-        second = np.concatenate([np.tile(x, len(x)) for x in of_group])
-        self._pairs = np.stack([first, second])[:, first != second]
-
-    def sums(self, at: np.ndarray) -> np.ndarray:
-        """``(m, n)`` → sums over the positions of each group, ``(m, n_groups)``."""
-        return np.add.reduceat(at[:, self._order], self._starts, axis=1)
-
-    def inside(self, cells: torch.Tensor, start: int = 0) -> np.ndarray:
-        """``(m, r, n)``, rows from ``start`` → sums over pairs of each group, ``(m, n_groups)``."""
-        row = self._pairs[0] - start
-        there = (row >= 0) & (row < cells.shape[1])
-        pairs = torch.from_numpy(np.stack([row, self._pairs[1]])[:, there]).to(cells.device)
-        rows, group = cells[:, *pairs].double().cpu().numpy(), self.codes[self._pairs[0, there]]
-        return np.stack([np.bincount(group, row, minlength=self.n) for row in rows])
-
-
-@dataclass(frozen=True)
-class Comparisons:
-    """Sums over comparisons of one direction, of m pairs of languages.
-
-    ``total``, ``(m,)``; ``at``, ``(m, n)``: of those that hold a position; ``inside``: groups →
-    ``(m, n_groups)``, of those that hold two positions of a group.
+    Of one grouping or several; ``slices``: which of all groups are of each. Sums over comparisons
+    are ``(m, 1 + n_groups)``: of all, then of those that hold no position of a group.
     """
 
-    total: np.ndarray
-    at: np.ndarray
-    inside: dict[PositionGroups, np.ndarray]
+    def __init__(self, groupings: Mapping[str, Sequence[object]], n: int) -> None:
+        groups, self.slices, self.n = [], {}, n
+        for name, labels in groupings.items():
+            _, codes = np.unique(np.asarray(labels).astype(str), return_inverse=True)
+            first, order = len(groups), np.argsort(codes, kind="stable")
+            groups += np.split(order, np.cumsum(np.bincount(codes))[:-1])
+            self.slices[name] = slice(first, len(groups))
+        self.sizes = np.array([*map(len, groups)], dtype=np.intp)
+        self._order = np.concatenate([[], *groups]).astype(np.intp)
+        self._starts = np.cumsum(self.sizes) - self.sizes
+        first = np.concatenate([[], *(np.repeat(x, len(x)) for x in groups)])
+        second = np.concatenate([[], *(np.tile(x, len(x)) for x in groups)])
+        number = np.repeat(np.arange(len(groups)), self.sizes**2)
+        self._pairs = np.stack([first, second, number]).astype(np.intp)[:, first != second]
 
-    @classmethod
-    def of(
-        cls,
-        cells: torch.Tensor,
-        groupings: Collection[PositionGroups],
-        worth: float = 1,
-        start: int = 0,
-    ) -> Comparisons:
-        """Those of ``(m, n, n)`` or a strip, 0 on diagonals; ``worth``: what 1 in a cell counts."""
+    @property
+    def member(self) -> np.ndarray:
+        """1 where a position is in a group, else 0: ``(n, n_groups)``."""
+        member = np.zeros((self.n, len(self.sizes)))
+        member[self._order, np.repeat(np.arange(len(self.sizes)), self.sizes)] = 1
+        return member
+
+    @property
+    def positions(self) -> np.ndarray:
+        """How many positions there are, and without each group, ``(1, 1 + n_groups)``."""
+        return self.n - np.append(0.0, self.sizes)[None]
+
+    def over_positions(self, values: np.ndarray, regained: np.ndarray | float = 0.0) -> np.ndarray:
+        """Sums of ``(m, n)``, of comparisons that hold a position each.
+
+        ``regained``, ``(m, n_groups)``: what comes in without a group.
+        """
+        return self._sums(values.sum(axis=1), values, regained)
+
+    def over_pairs(self, cells: torch.Tensor, worth: float = 1, start: int = 0) -> np.ndarray:
+        """Sums of ``(m, n, n)``, or a strip from row ``start``; ``worth``: what 1 counts."""
         r, n = cells.shape[1:]
-        sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells
-        rows, at = (worth * side.double().cpu().numpy() for side in sums)
-        at[:, start : start + r] += rows
-        inside = {groups: worth * groups.inside(cells, start) for groups in groupings}
-        return cls(rows.sum(axis=1), at, inside)
+        sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells, cells.diagonal(start, 1, 2)
+        rows, at, alone = (worth * x.double().cpu().numpy() for x in sums)
+        at[:, start : start + r] += rows - alone  # a cell of the diagonal holds its position once
+        row = self._pairs[0] - start
+        there = (row >= 0) & (row < r)
+        pairs = torch.from_numpy(np.stack([row, self._pairs[1]])[:, there]).to(cells.device)
+        inside, number = cells[:, *pairs].double().cpu().numpy(), self._pairs[2, there]
+        twice = [worth * np.bincount(number, x, minlength=len(self.sizes)) for x in inside]
+        return self._sums(rows.sum(axis=1), at, np.array(twice))
 
-    @classmethod
-    def every(cls, n: int, groupings: Collection[PositionGroups]) -> Comparisons:
-        """All of n positions, of one pair of languages."""
-        inside = {x: np.array([x.sizes * (x.sizes - 1.0)]) for x in groupings}
-        return cls(np.array([n * (n - 1.0)]), np.full((1, n), 2.0 * (n - 1)), inside)
-
-    def __add__(self, other: Comparisons) -> Comparisons:
-        inside = {groups: sums + other.inside[groups] for groups, sums in self.inside.items()}
-        return Comparisons(self.total + other.total, self.at + other.at, inside)
-
-    @classmethod
-    def of_queries(cls, credit: np.ndarray, groupings: Collection[PositionGroups]) -> Comparisons:
-        """Those that hold one position each: ``(m, n)``."""
-        nothing = {groups: np.zeros((len(credit), groups.n)) for groups in groupings}
-        return cls(credit.sum(axis=1), credit, nothing)
-
-    def without(self, groups: PositionGroups) -> np.ndarray:
-        """What is left of the total without each group, ``(m, n_groups)``."""
-        return self.total[:, None] - groups.sums(self.at) + self.inside[groups]
-
-    def taken(self, rows: Sequence[int]) -> Comparisons:
-        """Those of some pairs, in this order."""
-        inside = {groups: sums[rows] for groups, sums in self.inside.items()}
-        return Comparisons(self.total[rows], self.at[rows], inside)
+    def _sums(self, total: np.ndarray, at: np.ndarray, inside: np.ndarray | float) -> np.ndarray:
+        total = total[:, None]
+        of_groups = np.add.reduceat(at[:, self._order], self._starts, axis=1)
+        return np.hstack([total, total - of_groups + inside])
 
 
 class Distractors:
@@ -158,9 +137,7 @@ class Distractors:
     in no comparison; ValueError where a language leaves no B at all.
     """
 
-    def __init__(
-        self, task: str, masks: Mapping[str, np.ndarray], groupings: Collection[PositionGroups]
-    ) -> None:
+    def __init__(self, task: str, masks: Mapping[str, np.ndarray], groups: Groups) -> None:
         self.task = task
         distinct = {id(mask): mask for mask in masks.values()}  # one may serve all languages
         rows = {key: row for row, key in enumerate(distinct)}
@@ -168,9 +145,9 @@ class Distractors:
         stacked = np.stack([*distinct.values()])
         cells = torch.from_numpy(stacked.astype(np.uint8 if stacked.dtype == bool else np.int16))
         cells.diagonal(dim1=1, dim2=2).zero_()
-        self._made = Comparisons.of(cells.float(), groupings)
-        for language, row in self._row.items():
-            if not self._made.total[row]:
+        self._made = groups.over_pairs(cells.float())
+        for language in masks:
+            if not self.n_triplets(language):
                 raise ValueError(
                     f"{task}: no sentence of {language} may be B: take more sentences, or a wider "
                     "choice of B"
@@ -181,115 +158,34 @@ class Distractors:
         self, languages: Sequence[str], axis: int, device: torch.device, rows: slice
     ) -> torch.Tensor:
         """1 where b may be B, ``(m, r, n)`` of some rows or, of one mask, ``(1, r, n)``."""
-        of = [self._row[language] for language in languages]
-        of = of[:1] if len(set(of)) == 1 else of
-        return self._cells[axis][:, rows][of].to(device).float()
+        numbers = [self._row[language] for language in languages]
+        numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
+        return self._cells[axis][:, rows][numbers].to(device).float()
 
     def n_triplets(self, language: str) -> int:
         """How many triplets there are with B in a language."""
-        return int(self._made.total[self._row[language]])
+        return int(self._made[self._row[language], 0])
 
-    def made(self, languages: Sequence[str]) -> Comparisons:
-        """The comparisons that are made where B is of these languages."""
-        return self._made.taken([self._row[language] for language in languages])
-
-
-class Side:
-    """One direction of a block: X of one language, of m pairs with others.
-
-    ``axis`` is that of B in the matrices ``(m, n, n)``, ``languages`` those that B is of,
-    ``queries`` those of X. A strip has the rows of X from ``start`` on alone.
-    """
-
-    def __init__(self, block: Block, axis: int) -> None:
-        self.axis, self.tolerance, self.common, self.start, self._block = (
-            axis,
-            block.tolerance,
-            block.common,
-            block.start,
-            block,
-        )
-        # Rows: sentences of the second language; columns: of the first. The similarity of each to
-        # the items of the language of B, whose offset is added, and to those of its own.
-        of_second, of_first = block.offset_second[:, :, None], block.offset_first
-        if axis == 1:
-            self.queries, self.languages = (block.first,), block.second
-            self.within = block.within_first
-            self.to_other, self._own = block.across + of_second, of_first
-        else:
-            self.queries, self.languages = block.second, (block.first,)
-            self.within = block.within_second
-            self.to_other, self._own = block.across + of_first, of_second
-
-    @property
-    def cosine(self) -> torch.Tensor:
-        """The cosines across, ``(m, n, n)``, less what is common to all sentences (``common``)."""
-        return self.to_other + self._own
-
-    @property
-    def kernels(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cosines within the first and the second languages, less ``common``: symmetric."""
-        first, second = self._block.within_first, self._block.within_second
-        of_second = self._block.offset_second[:, :, None]
-        return (first + self._block.offset_first)[None], second + of_second
-
-    @property
-    def lengths(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Lengths of the vectors of the first and the second languages, ``(1 or m, n)``."""
-        return self._block.length_first[None], self._block.length_second
-
-    @property
-    def translation(self) -> torch.Tensor:
-        """The similarity of each sentence to its translation, ``(m, n)``."""
-        return self.to_other.diagonal(self.start, dim1=1, dim2=2).clone()
-
-    def credit(self, similarity: torch.Tensor) -> np.ndarray:
-        """`alignment.top1_credit` of similarities like ``to_other``, kept; 0 outside of a strip."""
-        diagonal = similarity.diagonal(self.start, dim1=1, dim2=2)
-        kept = diagonal.clone()
-        of_rows = alignment.top1_credit(similarity, self.axis, self.tolerance, self.start)
-        diagonal.copy_(kept)
-        credit = np.zeros((len(similarity), similarity.shape[-1]))
-        credit[:, self.start : self.start + kept.shape[1]] = of_rows.cpu()
-        return credit
-
-    @cached_property
-    def ahead(self) -> dict[str, torch.Tensor]:
-        """Of LD and MD twice what A wins of B, ``(m, n, n)``: 2, or 1 for a tie; 0 on diagonals."""
-        cells = {"LD": self.within, "MD": self.translation.unsqueeze(self.axis)}
-        # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two
-        # bounds are the same matrix, moved by the slack; moving it in place saves making it anew.
-        slack = self.tolerance[:, None, None]
-        bound = self.to_other - slack
-        ahead = {task: _compared(torch.ge, nearer, bound) for task, nearer in cells.items()}
-        bound += 2 * slack
-        for task, nearer in cells.items():
-            ahead[task] += _compared(torch.gt, nearer, bound)
-            ahead[task].diagonal(self.start, dim1=1, dim2=2).zero_()
-        return ahead
-
-
-def _directions(found: Iterable[Block]) -> groupby:
-    """The sides of blocks; those that are strips of one direction together."""
-    sides = (Side(x, k) for x in found for k in ((2,) if x.within_first is None else (1, 2)))
-    return groupby(sides, key=attrgetter("queries", "languages"))
+    def made(self, languages: Sequence[str]) -> np.ndarray:
+        """How many there are where B is of these languages, all and without each group."""
+        return self._made[[self._row[language] for language in languages]]
 
 
 @dataclass(frozen=True)
 class Measure:
     """A score of two languages by what it says of every triplet, or of every query.
 
-    ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
-    or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
-    position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
-    that without each group. ``strips``: whether ``wins`` of strips add up, so that long texts need
-    no whole matrix. ``share``: whether a score lies in [0, 1], and so its interval. ``version`` is
-    raised when the formula means other numbers. ``kind``: "form" or "meaning", what it is of;
-    ``label``: how figures name it; ``reported``: chapters, the report and a trainer's log have it.
+    ``wins``: a block and groups → sums (`Groups`) of the comparisons that are won, of all triplets
+    or, if ``of_queries``, of all sentences; their share is the score, and that without each group
+    gives its interval. If ``whole``, what it returns are the scores themselves. ``strips``: whether
+    ``wins`` of strips add up, so that long texts need no whole matrix. ``share``: whether a score
+    lies in [0, 1], and so its interval. ``version`` is raised when the formula means other numbers.
+    ``kind``: "form" or "meaning", what it is of; ``label``: how figures name it; ``reported``:
+    chapters, the report and a trainer's log have it.
     """
 
     name: str
-    wins: Callable[[Side, Collection[PositionGroups]], Comparisons]
+    wins: Callable[[Block, Groups], np.ndarray]
     of_queries: bool = False
     version: int = 1
     mask: Distractors | None = None
@@ -300,24 +196,23 @@ class Measure:
     kind: str = ""
     label: str = ""
 
-    def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:
-        """The comparisons that are made."""
+    def made(self, block: Block, groups: Groups) -> np.ndarray:
+        """How many comparisons are made, all and without each group."""
         if self.mask is not None:
-            return self.mask.made(side.languages)
-        if self.whole:
-            return Comparisons(np.ones(1), 0 * queries.at, queries.inside)
-        return queries if self.of_queries else every
+            return self.mask.made(block.languages)
+        n = groups.positions
+        return np.ones_like(n) if self.whole else n if self.of_queries else n * (n - 1)
 
 
-def _won(task: str) -> Callable[[Side, Collection[PositionGroups]], Comparisons]:
-    return lambda side, groups: Comparisons.of(side.ahead[task], groups, 0.5, side.start)
+def _won(task: str) -> Callable[[Block, Groups], np.ndarray]:
+    return lambda block, groups: groups.over_pairs(block.ahead[task], 0.5, block.start)
 
 
 LD = Measure("LD", _won("LD"), strips=True, kind="form")
 MD = Measure("MD", _won("MD"), strips=True, kind="meaning")
 RETRIEVAL = Measure(
     "retrieval",
-    lambda side, groupings: Comparisons.of_queries(side.credit(side.to_other), groupings),
+    lambda block, groups: groups.over_positions(block.credit(block.to_other)),
     of_queries=True,
     strips=True,
     kind="meaning",
@@ -327,17 +222,12 @@ RETRIEVAL = Measure(
 def masked(mask: Distractors) -> Measure:
     """MD with B as a mask allows."""
 
-    def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
-        ahead, rows = side.ahead["MD"], slice(side.start, side.start + side.to_other.shape[1])
-        cells = ahead * mask.cells(side.languages, side.axis, ahead.device, rows)
-        return Comparisons.of(cells, groupings, 0.5, side.start)
+    def wins(block: Block, groups: Groups) -> np.ndarray:
+        ahead, rows = block.ahead["MD"], slice(block.start, block.start + block.to_other.shape[1])
+        cells = ahead * mask.cells(block.languages, block.axis, ahead.device, rows)
+        return groups.over_pairs(cells, 0.5, block.start)
 
     return Measure(mask.task, wins, mask=mask, strips=True)
-
-
-def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> torch.Tensor:
-    """A comparison as 0 and 1; written as numbers, it is three times as fast as in booleans."""
-    return how(nearer, farther, out=torch.empty_like(farther))
 
 
 #: What is scored of every pair of languages.
@@ -365,9 +255,9 @@ def triplet_distances(
     """
     for language in triplets.languages:
         checks.one_of(language, vectors, "vector of language")
-    of_languages = {language: vectors[language] for language in triplets.languages}
-    checks.arrays(of_languages)
-    stacked = np.stack(list(unit_vectors(of_languages).values()))
+    chosen = {language: vectors[language] for language in triplets.languages}
+    checks.arrays(chosen)
+    stacked = np.stack(list(unit_vectors(chosen).values()))
 
     def distance(language: np.ndarray, position: np.ndarray) -> np.ndarray:
         cosines = np.empty(len(triplets))
@@ -409,12 +299,17 @@ def sampled(
 
 @dataclass(frozen=True)
 class PairScores:
-    """Exact scores of language pairs at one or several layers.
+    """Exact scores of language pairs at one or several layers; of a subject, where it is named.
 
     ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
     language, in the second. ``left_out``: grouping → task → ``(n_layers, n_pairs, n_groups)``, the
-    score without each group, both directions averaged. ``masked``: task of a mask → its number of
-    triplets, ``(n_pairs, 2)``.
+    score without each group, both directions averaged; stored ones have ``left_out_change``
+    instead: grouping ("documents", "sentences") → what is averaged (a weighting of pairs, or
+    "languages") → task → the mean without each group less the mean, ``(n_layers, n_groups)``, by
+    language ``(n_layers, n_languages, n_groups)``. ``masked``: task of a mask → its number of
+    triplets, ``(n_pairs, 2)``; ``sizes``: grouping → positions of each group, in the order of their
+    sorted names; ``cut``: language → sentences cut at the maximum length; ``texts``: SHA-256 of
+    each language's.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -423,28 +318,42 @@ class PairScores:
     scores: dict[str, np.ndarray]
     left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     masked: dict[str, np.ndarray] = field(default_factory=dict)
+    model: str = ""  # or series, or another subject
+    step: int = 0  # of training; 0 where the model has no history
+    space: str = "raw"
+    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = field(default_factory=dict)
+    sizes: dict[str, np.ndarray] = field(default_factory=dict)
+    cut: dict[str, int] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> list[str]:
+        """What is scored: LD, MD, retrieval, MD of each mask, or other measures."""
+        return list(self.scores)
 
     def as_asked(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """The scores of some of the pairs, as they stand here or the other way round."""
-        where = {own[:: 1 - 2 * k]: (i, k) for i, own in enumerate(self.pairs) for k in (0, 1)}
+        """Exact scores of some of the pairs, as they stand here or the other way round."""
+        where = {pair[:: 1 - 2 * k]: (i, k) for i, pair in enumerate(self.pairs) for k in (0, 1)}
         at, turned = np.array([where[pair] for pair in pairs]).T
         ways = at[:, None], turned[:, None] ^ np.arange(2)
         left_out = {
-            name: {task: of[:, at] for task, of in tasks.items()}
+            name: {task: without[:, at] for task, without in tasks.items()}
             for name, tasks in self.left_out.items()
         }
-        scores = {task: of[:, *ways] for task, of in self.scores.items()}
-        masked = {task: of[ways] for task, of in self.masked.items()}
+        scores = {task: by_pair[:, *ways] for task, by_pair in self.scores.items()}
+        masked = {task: counts[ways] for task, counts in self.masked.items()}
         return replace(self, pairs=tuple(pairs), scores=scores, left_out=left_out, masked=masked)
 
     def table(self) -> pd.DataFrame:
         """Tidy: one row per task, layer, pair and direction.
 
-        ``task``, ``layer``, ``language_1``, ``language_2`` (the pair), ``x_language`` (of X, or the
-        query), ``score`` and ``n_triplets`` (for retrieval: queries).
+        ``model``, ``checkpoint`` and ``space`` where the subject is named; ``task``, ``layer``,
+        ``language_1``, ``language_2`` (the pair), ``x_language`` (of X, or the query), ``score``
+        and ``n_triplets`` (for retrieval: queries).
         """
         pairs, n = np.array(self.pairs), self.n_sentences
         layer, pair, side = np.indices((len(self.layers), len(pairs), 2)).reshape(3, -1)
+        about = {"model": self.model, "checkpoint": self.step, "space": self.space}
         columns = {
             "layer": np.array(self.layers)[layer],
             "language_1": pairs[pair, 0],
@@ -452,10 +361,10 @@ class PairScores:
             "x_language": pairs[pair, side],
         }
         triplets = {"LD": n * (n - 1), "MD": n * (n - 1)}  # the others ask each sentence once
-        triplets |= {task: of_pair[pair, side] for task, of_pair in self.masked.items()}
+        triplets |= {task: counts[pair, side] for task, counts in self.masked.items()}
         tables = [
-            pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
-                n_triplets=triplets.get(task, n)
+            pd.DataFrame((about if self.model else {}) | {"task": task, **columns}).assign(
+                score=scores.ravel(), n_triplets=triplets.get(task, n)
             )
             for task, scores in self.scores.items()
         ]
@@ -503,41 +412,40 @@ def exact(
     column = {pair: index for index, pair in enumerate(reversed(once.values()))}
     where = {x: (i, k) for pair, i in column.items() for k, x in enumerate((pair, pair[::-1]))}
     n = next(iter(slices[0].values())).shape[0]
-    groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
+    grouped, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
     measures = [*measures, *map(masked, distractors)]
-    every = Comparisons.every(n, groupings.values())
-    queries = Comparisons.of_queries(np.ones((1, n)), groupings.values())
     strips = all(measure.strips for measure in measures)
-    tasks = [measure.name for measure in measures]
-    scores = {task: np.full((len(layers), len(column), 2), np.nan) for task in tasks}
-    left_out = {
-        name: {task: np.full((len(layers), len(column), of.n), np.nan) for task in tasks}
-        for name, of in groupings.items()
-    }
+    shape = len(layers), len(column)
+    scores = {measure.name: np.full((*shape, 2), np.nan) for measure in measures}
+    left_out = {task: np.full((*shape, len(grouped.sizes)), np.nan) for task in scores}
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
         absent = alignment.undefined(vectors)
         there = {code: x for code, x in vectors.items() if code not in absent}
         left = [pair for pair in column if not absent.intersection(pair)]
-        for of_task in chain(*(x.values() for x in left_out.values())):
-            of_task[row, [column[pair] for pair in left]] = 0
+        for without in left_out.values():
+            without[row, [column[pair] for pair in left]] = 0
         try:
             found = blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
-            for of_languages, parts in _directions(found):
-                at, direction = zip(*[where[pair] for pair in product(*of_languages)], strict=True)
-                won: list[Comparisons] = []
-                for side in parts:
-                    new = [measure.wins(side, groupings.values()) for measure in measures]
-                    won = [x + y for x, y in zip(won, new, strict=True)] if won else new
-                for measure, wins in zip(measures, won, strict=True):
-                    made = measure.made(side, every, queries)
-                    scores[measure.name][row, at, direction] = wins.total / made.total
-                    for name, of in groupings.items():
-                        share = _share(wins.without(of), made.without(of))
-                        left_out[name][measure.name][row, at] += share / 2
+            for both, parts in groupby(found, key=attrgetter("queries", "languages")):
+                at, direction = zip(*[where[pair] for pair in product(*both)], strict=True)
+                won = dict.fromkeys(scores, 0)
+                for block in parts:
+                    for measure in measures:
+                        won[measure.name] = won[measure.name] + measure.wins(block, grouped)
+                for measure in measures:
+                    share = _share(won[measure.name], measure.made(block, grouped))
+                    scores[measure.name][row, at, direction] = share[:, 0]
+                    left_out[measure.name][row, at] += share[:, 1:] / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
-    each = {x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors}
-    return PairScores(tuple(column), layers, n, scores, left_out, each).as_asked(pairs)
+    apart = {
+        name: {task: without[..., groups] for task, without in left_out.items()}
+        for name, groups in grouped.slices.items()
+    }
+    counts = {
+        x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors
+    }
+    return PairScores(tuple(column), layers, n, scores, apart, counts).as_asked(pairs)
 
 
 def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
@@ -548,13 +456,11 @@ def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
 
 def _restrictions(
     groups: Mapping[str, Sequence[object]], masks: Masks, n: int, languages: set[str]
-) -> tuple[dict[str, PositionGroups], list[Distractors]]:
-    """Groupings of the positions, and masks on B, of the right size."""
-    for name, of_position in groups.items():
-        if len(of_position) != n:
-            raise ValueError(
-                f"{name} name a group for {len(of_position)} positions, and there are {n}"
-            )
+) -> tuple[Groups, list[Distractors]]:
+    """Groups of the positions, and masks on B, of the right size."""
+    for name, labels in groups.items():
+        if len(labels) != n:
+            raise ValueError(f"{name} name a group for {len(labels)} positions, and there are {n}")
     for name, by_language in masks.items():
         for language in languages:
             shape = np.shape(by_language.get(language, ()))
@@ -562,8 +468,6 @@ def _restrictions(
                 raise ValueError(
                     f"the mask {name!r} has the shape {shape} in {language}: {(n, n)} is due"
                 )
-    groupings = {name: PositionGroups(of_position) for name, of_position in groups.items()}
-    return groupings, [
-        Distractors(f"MD, {name}", by_language, groupings.values())
-        for name, by_language in masks.items()
-    ]
+    grouped = Groups(groups, n)
+    masked = [Distractors(f"MD, {name}", mask, grouped) for name, mask in masks.items()]
+    return grouped, masked

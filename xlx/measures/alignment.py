@@ -18,8 +18,9 @@ small numbers with all their digits: the *offsets* ``c·a'`` come from float64, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations, product
 from typing import TypeAlias
 
@@ -40,27 +41,99 @@ WHOLE_NUMBERS = 4_000_000
 NOTHING = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Block:
-    """Comparable similarities of one language with m others; n sentences each.
+    """Comparable similarities of one language, the first, with m second ones; n sentences each.
 
-    Of a row, ``within + offset`` and ``across + offset`` order the items by their cosine to the
-    row's sentence; differences below ``tolerance`` are rounding, so they are ties. A strip has
-    some rows of one second language, r for n, from ``start`` on, and no ``within_first``.
+    X is of the first language (``axis`` 1) or of the second ones (2), A and B of the others:
+    ``axis`` is that of B in the matrices ``(m, n, n)``. Rows are sentences of the second languages,
+    columns those of the first. ``within + offset`` and ``across + offset`` order the items by their
+    cosine to a sentence; differences below ``tolerance`` are rounding: they are ties. A strip has
+    some rows of one second language, r for n, from ``start`` on, and nothing within the first.
     """
 
     first: str
     second: tuple[str, ...]
-    within_first: torch.Tensor | None  # (n, n): [a, x] = x'·a' + c·a', of item a to x
-    within_second: torch.Tensor  # (m, n, n): [k, x, a], rows are the x
+    axis: int
+    inside: tuple[torch.Tensor | None, torch.Tensor]  # (n, n): [a, x] = x'·a' + c·a'; (m, n, n)
     across: torch.Tensor  # (m, n, n): [k, j, i] = sentence j of second k · sentence i of first
-    offset_first: torch.Tensor  # (n,)
-    offset_second: torch.Tensor  # (m, n)
+    offsets: tuple[torch.Tensor, torch.Tensor]  # c·a' of first (n,), of second (m, n, 1)
     tolerance: torch.Tensor  # (m,)
     common: float = 0.0  # c·c; with the offsets of both sentences it makes a cosine
     start: int = 0
-    length_first: torch.Tensor | None = None  # (n,), of the vectors as they come; a strip has none
-    length_second: torch.Tensor | None = None  # (m, n)
+    lengths: tuple[torch.Tensor, ...] = ()  # of the vectors as they come, (1, n) and (m, n)
+
+    def __post_init__(self) -> None:
+        """What a measure may replace: similarities of X to A within a language, to B across."""
+        self.within = self.inside[self.axis - 1]
+        self.to_other = self.across + self.offsets[2 - self.axis]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The languages of X."""
+        return (self.first,) if self.axis == 1 else self.second
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that B is of."""
+        return self.second if self.axis == 1 else (self.first,)
+
+    @property
+    def cosine(self) -> torch.Tensor:
+        """The cosines across, ``(m, n, n)``, less what is common to all sentences (``common``)."""
+        return self.to_other + self.offsets[self.axis - 1]
+
+    @property
+    def kernels(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cosines within the first and the second languages, less ``common``: symmetric."""
+        first, second = (x + offset for x, offset in zip(self.inside, self.offsets, strict=True))
+        return first[None], second
+
+    @property
+    def translation(self) -> torch.Tensor:
+        """The similarity of each sentence to its translation, ``(m, n)``."""
+        return self.to_other.diagonal(self.start, dim1=1, dim2=2).clone()
+
+    @cached_property
+    def ahead(self) -> dict[str, torch.Tensor]:
+        """Of LD and MD twice what A wins of B, ``(m, n, n)``: 2, or 1 for a tie; 0 on diagonals."""
+        cells = {"LD": self.within, "MD": self.translation.unsqueeze(self.axis)}
+        # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two
+        # bounds are the same matrix, moved by the slack; moving it in place saves making it anew.
+        slack = self.tolerance[:, None, None]
+        bound, ahead = self.to_other - slack, {}
+        for task, nearer in cells.items():
+            ahead[task] = _compared(torch.ge, nearer, bound)
+        bound += 2 * slack
+        for task, nearer in cells.items():
+            ahead[task] += _compared(torch.gt, nearer, bound)
+            ahead[task].diagonal(self.start, dim1=1, dim2=2).zero_()
+        return ahead
+
+    def credit(self, similarity: torch.Tensor) -> np.ndarray:
+        """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
+
+        1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1); 0 outside
+        of a strip. ``similarity`` is like ``to_other``, and is left as it is.
+        """
+        diagonal = similarity.diagonal(self.start, dim1=1, dim2=2)
+        translation = diagonal.clone()
+        diagonal.fill_(-torch.inf)
+        margin = translation - similarity.amax(dim=self.axis)
+        slack = self.tolerance[:, None]
+        credit = (margin >= -slack).double()
+        if (margin.abs() <= slack).any():
+            level = (translation - slack).unsqueeze(self.axis)
+            credit /= 1 + (similarity >= level).sum(dim=self.axis)
+        diagonal.copy_(translation)
+        whole = np.zeros((len(similarity), similarity.shape[-1]))
+        whole[:, self.start : self.start + credit.shape[1]] = credit.cpu()
+        return whole
+
+
+def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> torch.Tensor:
+    """A comparison as 0 and 1; written as numbers, it is three times as fast as in booleans."""
+    return how(nearer, farther, out=torch.empty_like(farther))
 
 
 def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
@@ -151,7 +224,7 @@ def blocks(
     dtype: torch.dtype | None = None,
     strips: bool = False,
 ) -> Iterator[Block]:
-    """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
+    """The similarity blocks of all pairs of languages, or of `pairs`, both ways; products once.
 
     If ``strips``, matrices of more than `WHOLE_NUMBERS` are never whole: of each pair come the
     strips of the second language with the first, then those of the first with the second.
@@ -178,10 +251,9 @@ def blocks(
             i, j, rows = row[first], row[second], slice(start, start + size)
             within, across = (_product(rest[j][rows], rest[k], device)[None] for k in (j, i))
             within += offsets[j]
-            reach, of_rows = torch.sqrt(tolerance[[i]] * tolerance[[j]]), offsets[[j], rows]
-            yield Block(
-                first, (second,), None, within, across, offsets[i], of_rows, reach, common, start
-            )
+            reach = torch.sqrt(tolerance[[i]] * tolerance[[j]])
+            shifts = offsets[i], offsets[[j], rows, None]
+            yield Block(first, (second,), 2, (None, within), across, shifts, reach, common, start)
         return
     within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
     within += offsets[:, None, :]  # [l, x, a]
@@ -199,10 +271,10 @@ def blocks(
             index = run if rows == list(range(run.start, run.stop)) else rows
             across = torch.stack([_product(rest[j], rest[i], device) for j in rows])
             reach = torch.sqrt(tolerance[i] * tolerance[index])
-            shifts, sizes = (offsets[i], offsets[index]), (lengths[i], lengths[index])
-            yield Block(
-                first, second, transposed, within[index], across, *shifts, reach, common, 0, *sizes
-            )
+            shifts, sizes = (offsets[i], offsets[index, :, None]), (lengths[[i]], lengths[index])
+            inside = transposed, within[index]
+            for axis in (1, 2):
+                yield Block(first, second, axis, inside, across, shifts, reach, common, 0, sizes)
 
 
 def _centred(
@@ -232,24 +304,3 @@ def _product(
     if isinstance(first, torch.Tensor):
         return first @ second.T
     return torch.from_numpy((first @ second.T).toarray().astype(np.float32)).to(device)
-
-
-def top1_credit(
-    similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor, start: int = 0
-) -> torch.Tensor:
-    """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
-
-    1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1).
-    ``similarity``, ``(m, n, n)``, has the translations on the diagonals, which are overwritten with
-    -inf (of a strip, from ``start`` on); ``candidates`` is the axis (1 or 2) of a query's choice.
-    """
-    diagonal = similarity.diagonal(start, dim1=1, dim2=2)
-    translation = diagonal.clone()
-    diagonal.fill_(-torch.inf)
-    margin = translation - similarity.amax(dim=candidates)
-    slack = tolerance[:, None]
-    credit = (margin >= -slack).double()
-    if (margin.abs() <= slack).any():
-        level = (translation - slack).unsqueeze(candidates)
-        credit /= 1 + (similarity >= level).sum(dim=candidates)
-    return credit

@@ -8,109 +8,82 @@ the others keep their neighbours and their centring, as the candidates of retrie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from xlx.measures.abx import LD, MD, RETRIEVAL, Comparisons, Measure, PositionGroups, Side
+from xlx.measures.abx import LD, MD, RETRIEVAL, Groups, Measure
+from xlx.measures.alignment import Block
 from xlx.results.deferred import deferred
 
 torch = deferred("torch")
 stats = deferred("scipy.stats")
 
 
-def of_sentences(name: str, values: Callable[[Side], torch.Tensor], **options: Any) -> Measure:
+def of_sentences(name: str, values: Callable[[Block], torch.Tensor], **options: Any) -> Measure:
     """The mean over sentences X of what each has, ``(m, n)``."""
 
-    def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
-        return Comparisons.of_queries(values(side).double().cpu().numpy(), groupings)
+    def wins(block: Block, groups: Groups) -> np.ndarray:
+        return groups.over_positions(values(block).double().cpu().numpy())
 
     return Measure(name, wins, of_queries=True, share=False, reported=False, **options)
 
 
-def translation_cosine(side: Side) -> torch.Tensor:
+def translation_cosine(block: Block) -> torch.Tensor:
     """The cosine to the translation, in [-1, 1] (MEXA paper, section 5.3)."""
-    return side.cosine.diagonal(dim1=1, dim2=2) + side.common
+    return block.cosine.diagonal(dim1=1, dim2=2) + block.common
 
 
-def silhouette(side: Side) -> torch.Tensor:
+def silhouette(block: Block) -> torch.Tensor:
     """(b - a) / max(a, b), a and b the mean cosine distances to X's language and to the other.
 
     Rousseeuw (1987), in [-1, 1]: 1, languages far apart; 0, none to be seen.
     """
-    own = side.kernels[side.axis - 1]
+    own = block.kernels[block.axis - 1]
     n = own.shape[-1]
     near = (own.sum(dim=2) - own.diagonal(dim1=1, dim2=2)) / (n - 1)
-    a, b = 1 - side.common - near, 1 - side.common - side.cosine.mean(dim=side.axis)
+    a, b = 1 - block.common - near, 1 - block.common - block.cosine.mean(dim=block.axis)
     return (b - a) / torch.maximum(a, b)
 
 
-def purity(side: Side) -> torch.Tensor:
+def purity(block: Block) -> torch.Tensor:
     """Whether the nearest sentence of another position is of X's language; ½ for a tie."""
     nearest = []
-    for near in (side.within.expand_as(side.to_other).clone(), side.to_other.clone()):
+    for near in (block.within.expand_as(block.to_other).clone(), block.to_other.clone()):
         near.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
-        nearest.append(near.amax(dim=side.axis))
-    ahead, slack = nearest[0] - nearest[1], side.tolerance[:, None]
+        nearest.append(near.amax(dim=block.axis))
+    ahead, slack = nearest[0] - nearest[1], block.tolerance[:, None]
     return ((ahead >= -slack).float() + (ahead > slack)) / 2
 
 
-@dataclass(frozen=True)
-class Correlated:
-    """A correlation of two languages' matrices, as `Comparisons` are a share."""
-
-    products: Comparisons
-    squares: tuple[Comparisons, Comparisons]
-
-    @property
-    def total(self) -> np.ndarray:
-        """The correlation, ``(m,)``; NaN where a language has no variation."""
-        return _ratio(self.products.total, *(x.total for x in self.squares))
-
-    def without(self, groups: PositionGroups) -> np.ndarray:
-        """That without each group, ``(m, n_groups)``."""
-        return _ratio(self.products.without(groups), *(x.without(groups) for x in self.squares))
-
-
-def _ratio(products: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return products / np.sqrt(first * second)
-
-
 def of_pairs(
-    name: str, kernels: Callable[[Side], Iterable[torch.Tensor]], **options: Any
+    name: str, kernels: Callable[[Block], Iterable[torch.Tensor]], **options: Any
 ) -> Measure:
     """The correlation of matrices of all pairs of sentences within two languages, ``(m, n, n)``.
 
     NaN where all cosines of a language are the same.
     """
 
-    def wins(side: Side, groupings: Collection[PositionGroups]) -> Correlated:
+    def wins(block: Block, groups: Groups) -> np.ndarray:
         first, second = (
-            cells * (less_mean(cosines).abs().amax(dim=(1, 2)) > side.tolerance)[:, None, None]
-            for cells, cosines in zip(kernels(side), side.kernels, strict=True)
+            cells * (less_mean(cosines).abs().amax(dim=(1, 2)) > block.tolerance)[:, None, None]
+            for cells, cosines in zip(kernels(block), block.kernels, strict=True)
         )
-        squares = tuple(_sums(cells**2, groupings) for cells in (first, second))
-        return Correlated(_sums(first * second, groupings), squares)
+        products, squares, others = map(groups.over_pairs, (first * second, first**2, second**2))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return products / np.sqrt(squares * others)
 
     return Measure(name, wins, whole=True, share=False, reported=False, **options)
 
 
-def _sums(cells: torch.Tensor, groupings: Collection[PositionGroups]) -> Comparisons:
-    """Sums of cells; one on the diagonal, if any is not 0, holds its position once."""
-    sums = Comparisons.of(cells, groupings)
-    return replace(sums, at=sums.at - cells.diagonal(dim1=1, dim2=2).double().cpu().numpy())
-
-
-def debiased(side: Side) -> Iterator[torch.Tensor]:
+def debiased(block: Block) -> Iterator[torch.Tensor]:
     """U-centred: linear CKA is then debiased (Nguyen et al. 2021), about 0 for unrelated vectors.
 
     Of unit vectors. ValueError for fewer than four sentences.
     """
-    for cosines in side.kernels:
+    for cosines in block.kernels:
         n = cosines.shape[-1]
         if n < 4:
             raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
@@ -120,14 +93,14 @@ def debiased(side: Side) -> Iterator[torch.Tensor]:
         yield _hollow(cells + total - rows[:, None] - rows[:, :, None])
 
 
-def biased(side: Side) -> Iterator[torch.Tensor]:
+def biased(block: Block) -> Iterator[torch.Tensor]:
     """Dot products of vectors as they come, centred: linear CKA (Kornblith et al. 2019), in [0, 1].
 
     With fewer sentences than dimensions it makes unrelated vectors look alike.
     """
-    for cosines, lengths in zip(side.kernels, side.lengths, strict=True):
+    for cosines, lengths in zip(block.kernels, block.lengths, strict=True):
         scales = lengths / lengths.mean(dim=1, keepdim=True)
-        cells = (cosines.double() + side.common) * scales[:, None] * scales[:, :, None]
+        cells = (cosines.double() + block.common) * scales[:, None] * scales[:, :, None]
         rows = cells.mean(dim=2)
         yield cells + rows.mean(dim=1)[:, None, None] - rows[:, None] - rows[:, :, None]
 
@@ -138,10 +111,10 @@ def less_mean(cells: torch.Tensor) -> torch.Tensor:
     return _hollow(cells - (cells.sum(dim=(1, 2)) / (n * (n - 1)))[:, None, None])
 
 
-def ranks(side: Side) -> Iterator[torch.Tensor]:
+def ranks(block: Block) -> Iterator[torch.Tensor]:
     """Ranks of cosines less their mean: RSA is Spearman's correlation (MEXA paper, A.3)."""
-    for cosines in side.kernels:
-        steps = (cosines / (64 * side.tolerance.max())).round().double()  # equal ones stay so
+    for cosines in block.kernels:
+        steps = (cosines / (64 * block.tolerance.max())).round().double()  # equal ones stay so
         steps.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
         ranked = stats.rankdata(steps.flatten(1).cpu().numpy(), axis=1).reshape(steps.shape)
         yield less_mean(torch.from_numpy(ranked).to(cosines.device))
@@ -157,35 +130,33 @@ def _hollow(cells: torch.Tensor) -> torch.Tensor:
 CROWD = 10
 
 
-def less_crowd(side: Side) -> Side:
-    """The side with CSLS for cosines (Conneau et al. 2018, section 2.3).
+def less_crowd(block: Block) -> Block:
+    """The block with CSLS for cosines (Conneau et al. 2018, section 2.3).
 
     Of each candidate twice the cosine to X less its mean cosine to the `CROWD` sentences of X's
     language that are nearest to it, which is high of hubs; X's own term is the same for A and B.
     """
-    within, across = side.kernels[side.axis - 1].clone(), side.cosine
-    k, queries = min(CROWD, across.shape[-1] - 1), 3 - side.axis
+    within, across = block.kernels[block.axis - 1].clone(), block.cosine
+    k, queries = min(CROWD, across.shape[-1] - 1), 3 - block.axis
     own = within.diagonal(dim1=1, dim2=2)
     cosines = own.clone()
     own.fill_(-torch.inf)
     crowds = [x.topk(k, dim=queries).values.mean(queries, keepdim=True) for x in (within, across)]
     own.copy_(cosines)
-    moved = copy(side)
-    vars(moved).pop("ahead", None)  # of the cosines
-    moved.tolerance = 2 * side.tolerance
+    moved = replace(block, tolerance=2 * block.tolerance)
     moved.within, moved.to_other = (
         2 * x - r for x, r in zip((within, across), crowds, strict=True)
     )
     return moved
 
 
-def by_csls(of: Measure) -> Measure:
+def by_csls(measure: Measure) -> Measure:
     """A measure with CSLS for cosines."""
 
-    def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
-        return of.wins(less_crowd(side), groupings)
+    def wins(block: Block, groups: Groups) -> np.ndarray:
+        return measure.wins(less_crowd(block), groups)
 
-    return replace(of, name=f"{of.name} by CSLS", wins=wins, reported=False)
+    return replace(measure, name=f"{measure.name} by CSLS", wins=wins, reported=False)
 
 
 COSINE = of_sentences("cosine", translation_cosine, label="cosine of translations")
@@ -195,7 +166,7 @@ REGISTERED = (
     of_sentences("purity", purity),
     of_pairs("CKA", debiased, label="CKA, debiased"),
     of_pairs("biased CKA", biased, label="CKA"),
-    of_pairs("RSA", lambda side: map(less_mean, side.kernels), label="RSA (Pearson)"),
+    of_pairs("RSA", lambda block: map(less_mean, block.kernels), label="RSA (Pearson)"),
     of_pairs("RSA by ranks", ranks, label="RSA (Spearman)"),
     *map(by_csls, (LD, MD, RETRIEVAL)),
 )

@@ -8,15 +8,15 @@ for each layer; over layers it is averaged, or its maximum taken.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
-from xlx.measures.alignment import undefined, unit_vectors
+from xlx.measures.abx import Groups, Measure
+from xlx.measures.alignment import Block, undefined, unit_vectors
 from xlx.measures.statistics import share_interval
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -225,21 +225,19 @@ def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.n
     return {name: np.stack(layers) for name, layers in counts.items()}
 
 
-def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
+def mutual(block: Block, groups: Groups) -> np.ndarray:
     """Hits of two languages, the same in both directions, as a measure of the registry.
 
     Without a group its hits go, and those become hits whose rivals are all in it: exact. Ties, a
-    miss, are those of float32 here (`Side.tolerance`), where `scores` compares in float64.
+    miss, are those of float32 here (`Block.tolerance`), where `scores` compares in float64.
     """
-    row, column = beaten(side.cosine, side.tolerance[:, None])
+    row, column = beaten(block.cosine, block.tolerance[:, None])
     either = (row | column).double()
-    n_rivals, inside = either.sum(dim=2, keepdim=True), {}
-    for groups in groupings:
-        member = torch.eye(groups.n, dtype=torch.float64)[groups.codes].to(either.device)
-        regained = (n_rivals > 0) & (either @ member == n_rivals) & (member == 0)
-        inside[groups] = regained.sum(dim=1).cpu().numpy()
+    n_rivals = either.sum(dim=2, keepdim=True)
+    member = torch.from_numpy(groups.member).to(either.device)
+    regained = (n_rivals > 0) & (either @ member == n_rivals) & (member == 0)
     hits = (n_rivals[..., 0] == 0).double().cpu().numpy()
-    return Comparisons(hits.sum(axis=1), hits, inside)
+    return groups.over_positions(hits, regained.sum(dim=1).cpu().numpy())
 
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.

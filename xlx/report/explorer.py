@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import average
 from xlx.experiment.scoring import BagOfSubwords, reported_measures
+from xlx.measures.abx import PairScores
 from xlx.measures.mexa import PivotScores
 from xlx.report.page import Html, policy
 from xlx.report.tables import UNTRAINED, Measured, compared, subject
@@ -45,10 +46,10 @@ MOST_SCORES = 2_000_000
 Scores = np.ndarray
 
 
-def score_rows(scores: CheckpointScores, measure: str) -> Scores:
+def score_rows(scores: PairScores, measure: str) -> Scores:
     """A measure by layer, of each pair the mean of both directions."""
     mean = average(scores, measure, by=["layer"])
-    pairs = scores.scores.scores[measure].mean(axis=2)
+    pairs = scores.scores[measure].mean(axis=2)
     return np.column_stack([pairs, mean.score, *mean.interval()])
 
 
@@ -135,8 +136,7 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
     if find_spec("plotly") is None:
         return "To choose layers and pairs of languages here: pip install plotly, and report again."
     values = sum(
-        4 * len(reported_measures()) * len(x.raw.scores.scores["LD"]) * n * n // 2
-        for x in of_models
+        4 * len(reported_measures()) * len(x.raw.scores["LD"]) * n * n // 2 for x in of_models
     )
     if values > MOST_SCORES:
         return (

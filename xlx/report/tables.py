@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment import abx_scores, constraints, probing, scoring
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
+from xlx.experiment.abx_scores import MATCHED, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, reported_measures, subject_scores
@@ -86,12 +86,12 @@ class Measured:
     sentences: int | None = None  # a task of X-Probe learns and stops by, at most; None: none is
     untrained: bool = True  # compared with its own architecture untrained, too
 
-    def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[CheckpointScores]:
+    def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[abx.PairScores]:
         """Scores of `reported_measures`, by layer."""
         return subject_scores(subjects, self.corpus, reported_measures(), space=space)
 
     @cached_property
-    def raw(self) -> CheckpointScores:
+    def raw(self) -> abx.PairScores:
         """The scores of vectors as they are."""
         return self.scores([subject(self.model)])[0]
 

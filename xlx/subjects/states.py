@@ -183,27 +183,28 @@ class SentenceStates:
 
 @dataclass(frozen=True)
 class CorpusStates:
-    """Pooled hidden states of a parallel corpus.
+    """The vectors of a parallel corpus, and how to compare them.
 
-    Equal strings anywhere in the corpus have equal vectors, bit for bit.
+    Of a model equal strings anywhere in the corpus have equal vectors, bit for bit.
     """
 
-    states: dict[str, np.ndarray]  # by language: float32, (n_layers + 1, n_sentences, dim)
+    states: Mapping[str, Any]  # language → (n_layers + 1, n_sentences, dim), or sparse (n, dim)
     cut: dict[str, int]  # by language: sentences cut at the maximum length
-    model: str
-    corpus: str
-    pooling: str
-    step: int | None = None  # of the model's training
+    device: str | torch.device = "cpu"
+    dtype: torch.dtype | None = None  # that they are compared in; float32
 
     @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages, in the order of the corpus."""
-        return tuple(self.states)
+    def counts(self) -> bool:
+        """Whether the vectors are sparse, of one layer."""
+        return sparse.issparse(next(iter(self.states.values())))
 
-    @property
-    def n_layers(self) -> int:
-        """Number of Transformer layers, L; ``states`` has L + 1."""
-        return next(iter(self.states.values())).shape[0] - 1
+    def layers(self, space: Callable[[dict[str, Any]], Any] = dict) -> Iterator[dict[str, Any]]:
+        """The vectors of each layer, moved into a space; sparse ones stay so as they come."""
+        for layer in range(1 if self.counts else len(next(iter(self.states.values())))):
+            vectors = {code: x if self.counts else x[layer] for code, x in self.states.items()}
+            if self.counts and space is not dict:
+                vectors = {code: x.toarray().astype(np.float32) for code, x in vectors.items()}
+            yield space(vectors)
 
 
 def embed(
@@ -335,7 +336,7 @@ def embed_corpus(
                 f"{where}, position {position}, layer {layer}: the vector is zero, so it has no "
                 "cosine with another; leave the sentence out"
             )
-    return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
+    return CorpusStates(states, cut, encoder.device)
 
 
 def states_about(
