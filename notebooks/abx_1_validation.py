@@ -21,7 +21,7 @@ from xlx.experiment.abx_scores import MATCHED, group_sizes
 from xlx.experiment.scoring import (
     SHUFFLES,
     Subject,
-    kept,
+    cached,
     moves,
     subject_scores,
 )
@@ -60,7 +60,7 @@ def spoiled(
     return vectors, moved[corpus.languages[0]][1], pairs
 
 
-@kept(tolerance=5e-4, documents=True)
+@cached(tolerance=5e-4, documents=True)
 def shuffled_scores(
     subject: Subject, corpus: ParallelCorpus, shuffle: str, seed: int
 ) -> pd.DataFrame:
@@ -132,7 +132,7 @@ def example_triplets(
     return texts, distances[shown].sort_values("task", kind="stable").set_index(shown[:2])
 
 
-@kept()
+@cached()
 def example_distances(subject: Subject, corpus: ParallelCorpus, seed: int) -> pd.DataFrame:
     """``task``, ``d(X, A)``, ``d(X, B)`` and ``score`` of the triplets, at the middle layer."""
     states, rows = subject.read(corpus).states, []
@@ -193,7 +193,7 @@ def within(corpus: ParallelCorpus, pairs: _Pairs) -> ParallelCorpus:
     return corpus.select([code for code in corpus.languages if code in inside])
 
 
-@kept()  # near ties fall differently where vectors differ in their last digits
+@cached()  # near ties fall differently where vectors differ in their last digits
 def sampled_runs(
     subject: Subject, corpus: ParallelCorpus, pairs: _Pairs, n_triplets: int, n_runs: int, seed: int
 ) -> pd.DataFrame:
@@ -260,7 +260,7 @@ def control_scores(
     return drawn[["model", "task", "layer", "score", "low", "high"]]
 
 
-@kept(tolerance=200)  # of 100,000 triplets
+@cached(tolerance=200)  # of 100,000 triplets
 def held_constant(
     subject: Subject, corpus: ParallelCorpus, n_triplets: int, seed: int
 ) -> pd.DataFrame:

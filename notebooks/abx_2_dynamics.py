@@ -20,7 +20,7 @@ from shared.abx_tables import DRAWN, mean_of_runs, with_models
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES
 from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import Subject, kept, reported_measures
+from xlx.experiment.scoring import Subject, cached, reported_measures
 from xlx.measures import registered, statistics
 from xlx.measures.abx import PairScores
 from xlx.measures.alignment import unit_vectors
@@ -78,7 +78,7 @@ def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     return counts
 
 
-@kept(tolerance=10)  # a rounding error sends a few of a thousand to another language
+@cached(tolerance=10)  # a rounding error sends a few of a thousand to another language
 def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
     """``counts``, int32 ``(n_layers, 2, L, L)``, of `nearest_languages`."""
     layers = map(nearest_languages, subject.read(corpus).layers(SPACES[space]))

@@ -43,7 +43,7 @@ from shared.pair_regressions import (
 )
 from xlx.experiment.abx_scores import MATCHED, group_sizes, history
 from xlx.experiment.probing import ProbeSetup, cross_lingual
-from xlx.experiment.scoring import BagOfSubwords, Subject, kept, subject_scores
+from xlx.experiment.scoring import BagOfSubwords, Subject, cached, subject_scores
 from xlx.measures import abx, statistics
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
@@ -199,7 +199,7 @@ def with_levels(
     return table
 
 
-@kept(tolerance=1e-3, documents=True)
+@cached(tolerance=1e-3, documents=True)
 def pair_changes(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     """``change``, float16 ``(2, n_pairs, n_documents)``: what LD and MD change by without each.
 

@@ -33,7 +33,7 @@ from xlx.experiment.scoring import (
     Length,
     Subject,
     as_subject,
-    kept,
+    cached,
     scored,
     shuffled_text,
     subject_scores,
@@ -352,7 +352,7 @@ def language_identification(
     return with_models(names, tables).assign(space=space)
 
 
-@kept(tolerance=10, documents=True)
+@cached(tolerance=10, documents=True)
 def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
     """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
     groups, centred = documents(corpus), space == "centred"
@@ -461,7 +461,7 @@ def shares_apart(stored: Value, computed: Value) -> float:
     return max(float(np.abs(a.mean(axis=-1) - b.mean(axis=-1)).max()) / 2 for a, b in both)
 
 
-@kept(tolerance=0.02, difference=shares_apart, documents=True)
+@cached(tolerance=0.02, difference=shares_apart, documents=True)
 def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     """Twice whether cos(X, A) > cos(X, B), a tie 1: uint8 ``(n_layers, n_languages, n)``.
 

@@ -14,7 +14,7 @@ from mexa_3_surface import bag_score, bag_vectors
 from shared import mexa_tables
 from shared.mexa_figures import line
 from xlx.experiment.mexa_scores import Coverage
-from xlx.experiment.scoring import Subject, kept, subject_scores
+from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.measures import mexa, statistics
 from xlx.plots.panels import order
 from xlx.plots.primitives import Cells, Curves, curves, heatmap
@@ -169,7 +169,7 @@ def pivot_ranks(
 # --- fewer sentences ------------------------------------------------------------------------------
 
 
-@kept(tolerance=0.02)
+@cached(tolerance=0.02)
 def subset_scores(
     subject: Subject,
     corpus: ParallelCorpus,
@@ -204,7 +204,7 @@ def subset_scores(
     return {"layer": np.array([layer])} | dict(zip(names, of_sizes, strict=True))
 
 
-@kept(tolerance=0.02)
+@cached(tolerance=0.02)
 def blocks_and_draws(
     subject: Subject, corpus: ParallelCorpus, pivot: str, size: int, n_draws: int, seed: int
 ) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.constraints import masks_of
-from xlx.experiment.scoring import Subject, kept, subject_scores
+from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import abx, registered
 from xlx.plots.primitives import Curves, curves
@@ -102,7 +102,7 @@ def course_measures(
     return pd.DataFrame(columns, [*COURSES, SCHEDULE]).T.rename_axis(["model", "step"])
 
 
-@kept(tolerance=5e-4)
+@cached(tolerance=5e-4)
 def source_scores(
     subject: Subject, corpus: ParallelCorpus, source: str, measures: Sequence[str]
 ) -> dict[str, np.ndarray]:

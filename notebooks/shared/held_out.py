@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shared.likelihood import Texts
-from xlx.experiment.scoring import Subject, kept
+from xlx.experiment.scoring import Subject, cached
 from xlx.results import paths
 from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
@@ -79,7 +79,7 @@ def plans() -> Mapping[str, Plan]:
     }
 
 
-@kept(tolerance=0)
+@cached(tolerance=0)
 def illegible_tokens(subject: Subject, corpus: ParallelCorpus) -> pd.DataFrame:
     """Share of tokens by language that are no whole character, or unknown: ``language``, ``share``.
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from shared.abx_tables import PAIR, pair_scores
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.scoring import Subject, kept, reported_measures, subject_scores
+from xlx.experiment.scoring import Subject, cached, reported_measures, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
 from xlx.measures import abx, registered
 from xlx.results import ledger
@@ -181,7 +181,7 @@ def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
 
 
 #: In bfloat16 a similarity has two digits and a half, and a neighbour may change.
-@kept(tolerance=0.03, difference=_relative)
+@cached(tolerance=0.03, difference=_relative)
 def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -> pd.DataFrame:
     """The table of `frozen`, with a column ``layer``."""
     encoder = subject.encoder()
@@ -209,7 +209,7 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     return table.astype({"metric": str}).assign(layer=layer)
 
 
-@kept(2, tolerance=0.02)
+@cached(2, tolerance=0.02)
 def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd.DataFrame:
     """What crosses of random labels that are learnt from frozen states, without fine-tuning.
 
@@ -229,7 +229,7 @@ def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd
     return pd.DataFrame(rows, columns=["layer", "source", "target", "gap"])
 
 
-@kept(tolerance=0.1)
+@cached(tolerance=0.1)
 def gaps_by_draw(
     subject: Subject, corpus: ParallelCorpus, n_draws: int, layer: int, sources: Sequence[str]
 ) -> pd.DataFrame:

@@ -136,10 +136,10 @@ def _candidates(
     trees: Mapping[str, Sequence[Trees]], language: str, names: Sequence[str], rules: Rules | None
 ) -> Iterator[tuple[str, Candidates]]:
     """What is usable for the tasks in a language, whose trees are let go behind the last one."""
-    pool = sentence_tasks.Pool.of(trees[language])
+    pool = sentence_tasks.Pool.from_trees(trees[language])
     for name in names:
         with suppress(sentence_tasks.TooFewSentencesError):  # not even its classes are there
-            yield name, Candidates.of(name, pool, rules or Rules())
+            yield name, Candidates.from_trees(name, pool, rules or Rules())
 
 
 def probe(

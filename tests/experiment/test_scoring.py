@@ -95,7 +95,7 @@ def test_every_measure_has_every_control(grouped: ParallelCorpus) -> None:  # no
     assert (known["low"] <= known["score"]).all()
 
 
-@scoring.kept(documents=True)
+@scoring.cached(documents=True)
 def toy_sum(subject: Subject, text: ParallelCorpus, factor: int = 2) -> dict[str, np.ndarray]:
     """A result that is declared in one line."""
     states = subject.read(text).states

@@ -50,14 +50,14 @@ def some(*texts: str, language: str = "en") -> Trees:
 
 def counts(name: str, made: Trees | list[Trees], rules: Rules = ANY) -> dict[str, int]:
     """Usable sentences by class; of a task that changes some, all of them as "usable"."""
-    found = Candidates.of(name, made, rules)
+    found = Candidates.from_trees(name, made, rules)
     if found.change:
         return {"usable": len(found.usable)}
     return dict(Counter(found.classes[item.label] for item in found.usable))
 
 
 def largest(name: str, made: Trees | list[Trees], rules: Rules = ANY) -> int:
-    return Candidates.of(name, made, rules).largest
+    return Candidates.from_trees(name, made, rules).largest
 
 
 def labels_of(name: str, *texts: str, rules: Rules = ANY, language: str = "en") -> list[str]:
@@ -130,7 +130,7 @@ def test_treedepth_is_the_depth_within_a_bin_of_lengths() -> None:
         chain(depth, n, f"{'ab'[i % 2]}{i}")
         for i, (depth, n) in enumerate([*[(2, 5)] * 4, *[(3, 6)] * 2, *[(2, 7)] * 3, *[(3, 8)] * 9])
     ]
-    cells = Candidates.of("TreeDepth", some(*words), rules).cells
+    cells = Candidates.from_trees("TreeDepth", some(*words), rules).cells
     assert {cell: len(rows) for cell, rows in cells.items()} == {
         (0, 0): 4,
         (0, 1): 2,
@@ -200,7 +200,7 @@ COORDINATED = (
 def test_coordinv_changes_the_places_of_two_main_clauses() -> None:
     assert clauses(tree(COORDINATED)) == (3, 5, 9)
     both = some(COORDINATED, COORDINATED.replace("Tom", "Jim"))
-    candidates = Candidates.of("CoordInv", both, ANY)
+    candidates = Candidates.from_trees("CoordInv", both, ANY)
     assert candidates.largest == 2
     (inverted,) = candidates.change(0, None)
     assert " ".join(inverted) == "tom eats im haus , and anna sleeps today ."
@@ -230,7 +230,7 @@ def test_coordinv_leaves_out_what_is_not_two_main_clauses(old: str, new: str) ->
 
 def test_bishift_swaps_one_pair_of_unlike_neighbours_before_the_end() -> None:
     text = "A/X/0/root b/X/1/dep b/X/1/dep c/X/1/dep !/PUNCT/1/punct ./PUNCT/1/punct"
-    pool = Pool.of(some(text))
+    pool = Pool.from_trees(some(text))
     forms = set(bigram_shifts(pool, ANY)(0, np.random.default_rng(0)))
     assert {" ".join(form) for form in forms} == {"b a b c ! .", "a b c b ! ."}
     unusable = ("a/X/0/root a/X/1/dep ./PUNCT/1/punct", "a/X/0/root ./PUNCT/1/punct")
@@ -253,7 +253,7 @@ def test_somo_replaces_by_a_word_whose_two_bigrams_are_as_frequent() -> None:
     # (the, cat) is there 4 times, (the, dog) twice, (the, cow) once: log 4/2 < 1 < log 4/1
     lines = [["the", "cat", "of"]] * 4 + [["the", "dog"]] * 2 + [["the", "so", "of"]] * 4
     lines += [["dog", "of"]] * 2 + [["the", "cow", "of"]]
-    pool = Pool.of(made)
+    pool = Pool.from_trees(made)
     bigrams = Bigrams(lines)
     change = odd_words(pool, ANY, bigrams)
     assert [list(change(i, None)) for i in range(4)] == [

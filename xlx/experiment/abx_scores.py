@@ -138,9 +138,9 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
     """
     known = languages.LANGUAGES
     weights = {"pairs": np.full(len(pairs), 1 / len(pairs))}
-    for name, of in (("branches", "branch"), ("scripts", "script")):
+    for name, attribute in (("branches", "branch"), ("scripts", "script")):
         kinds = {
-            code: getattr(known[code], of) if code in known else code
+            code: getattr(known[code], attribute) if code in known else code
             for pair in pairs
             for code in pair
         }

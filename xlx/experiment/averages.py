@@ -72,21 +72,21 @@ class Average:
             high[beyond] = np.where(inside, special.expit(place + half), wilson[1])
         return low[()], high[()]
 
-    def within(self, kept: np.ndarray) -> "Average":
-        """The same on some of the groups alone (``kept``: of each whether), to first order.
+    def within(self, chosen: np.ndarray) -> "Average":
+        """The same on some of the groups alone (``chosen``: of each whether), to first order.
 
         Without a group of a share f of the positions a score changes by -f / (1 - f) times what a
-        position of it adds, so those of the groups that are kept can be averaged. For a mean, and
+        position of it adds, so those of the chosen groups can be averaged. For a mean, and
         for a difference of means, that is exact.
         """
         share = self.sizes / self.sizes.sum()
         added = -self.left_out_change * (1 - share) / share
         added = added - (added @ share)[..., None]
-        share, added = share[kept] / share[kept].sum(), added[..., kept]
+        share, added = share[chosen] / share[chosen].sum(), added[..., chosen]
         score = added @ share
         change = -share / (1 - share) * (added - score[..., None])
         return replace(
-            self, score=self.score + score, left_out_change=change, sizes=self.sizes[kept]
+            self, score=self.score + score, left_out_change=change, sizes=self.sizes[chosen]
         )
 
 
@@ -125,14 +125,14 @@ def average(
     checks.one_of(weighting, list(weights)[:-1], "weighting")
     averaged = "languages" if "language" in by else weighting
     checks.one_of(over, measured.left_out_change, "grouping")
-    kept = measured.left_out_change[over].get(averaged, {})
-    if task not in kept:
+    changes = measured.left_out_change[over].get(averaged, {})
+    if task not in changes:
         raise ValueError(
             f"errors of {task} over {over} are not kept by {averaged}: there are those of "
-            f"{', '.join(kept) or 'no task'}"
+            f"{', '.join(changes) or 'no task'}"
         )
     score = measured.scores[task][rows].mean(axis=-1) @ weights[averaged].T
-    left_out_change = kept[task][rows]
+    left_out_change = changes[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
     share = task not in (known := registered()) or known[task].share
@@ -170,15 +170,20 @@ def averaged_scores(
     Columns ``model``, ``checkpoint``, ``space``, ``task``, the keys, ``score``, ``low``, ``high``.
     """
     tables = []
-    for of in checks.several(measured, "checkpoints"):
-        kept = layers_of_mean(len(of.layers), layers, embedding_layer)
-        names = {"layer": kept, "language": language_weights(of.pairs)[0]}
+    for scores in checks.several(measured, "checkpoints"):
+        counted = layers_of_mean(len(scores.layers), layers, embedding_layer)
+        names = {"layer": counted, "language": language_weights(scores.pairs)[0]}
         names = {key: np.array(names[key]) for key in names if key in by}
-        for task in of.tasks if tasks is None else tasks:
-            mean = average(of, task, by=by, layers=kept, weighting=weighting, over=over)
+        for task in scores.tasks if tasks is None else tasks:
+            mean = average(scores, task, by=by, layers=counted, weighting=weighting, over=over)
             places = zip(names, np.indices(mean.score.shape), strict=True)
             keys = {key: names[key][place].ravel() for key, place in places}
-            columns = {"model": of.model, "checkpoint": of.step, "space": of.space, "task": task}
+            columns = {
+                "model": scores.model,
+                "checkpoint": scores.step,
+                "space": scores.space,
+                "task": task,
+            }
             numbers = zip(("score", "low", "high"), (mean.score, *mean.interval()), strict=True)
             columns |= keys | {name: np.ravel(number) for name, number in numbers}
             tables.append(pd.DataFrame(columns))

@@ -89,11 +89,11 @@ def groups_of(asked: Examples | Questions) -> np.ndarray:
     if isinstance(asked, Questions):
         return asked.paragraphs
     _, group = np.unique(asked.first, return_inverse=True)
-    of = dict(zip(asked.first, group.tolist(), strict=True))
+    number = dict(zip(asked.first, group.tolist(), strict=True))
     pairs = set(zip(asked.first, asked.second or (), strict=False))
-    turned = [(of[a], of[b]) for a, b in pairs if a != b and (b, a) in pairs]
+    turned = [(number[a], number[b]) for a, b in pairs if a != b and (b, a) in pairs]
     links = np.array(turned, dtype=np.int64).reshape(-1, 2)
-    graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(of), len(of)))
+    graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(number), len(number)))
     return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
 
 
@@ -142,7 +142,7 @@ def grid(
 
     abouts = [about for job in jobs for about in _abouts(job, classes, names)]
     values = work.results(CELL, abouts, calls, what="asking")
-    found = []
+    grids = []
     for number, job in enumerate(jobs):
         of_job = values[number * len(names) :]
         by_name = {
@@ -155,7 +155,7 @@ def grid(
         }
         measures = ("accuracy",) if "accuracy" in square else MEASURES
         scores = {measure: square[measure] for measure in measures}
-        found.append(
+        grids.append(
             Grid(
                 identity.title(job.model),
                 tuple(first),
@@ -167,7 +167,7 @@ def grid(
                 columns=tuple(second),
             )
         )
-    return found
+    return grids
 
 
 def answered(
@@ -186,8 +186,8 @@ def answered(
     asked_in = [*sets.values()][: None if reads else 1]
     for (i, context), (j, asked) in product(enumerate(sets.values()), enumerate(asked_in)):
         cell = crossed(context, asked)
-        said = zip(say(cell), cell.answers, strict=True)
-        scores[:, i, j:] = np.transpose([answers.squad(*pair) for pair in said])[:, None]
+        pairs = zip(say(cell), cell.answers, strict=True)
+        scores[:, i, j:] = np.transpose([answers.squad(*pair) for pair in pairs])[:, None]
     measures = dict(zip(("F1, SQuAD", "EM, SQuAD"), scores, strict=True))
     return Grid(model, tuple(sets), measures, groups_of(gold))
 
@@ -203,8 +203,10 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
     blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
     return [
         *(
-            answered(name, sets, lambda x, own=own: answers.placed_answers(x, *own), reads=False)
-            for name, own in blind.items()
+            answered(
+                name, sets, lambda x, place=place: answers.placed_answers(x, *place), reads=False
+            )
+            for name, place in blind.items()
         ),
         answered("nearest span", sets, lambda x: answers.overlap_answers(x, span)),
     ]
@@ -215,16 +217,16 @@ def unasked(head: Headed, sets: Sets) -> int:
     gold, cells = next(iter(sets.values())), _cells(sets, sets)[0]
     abouts = _abouts(head, None if isinstance(gold, Questions) else gold.classes, cells)
     every = range(len(abouts))
-    kept = work.results(CELL, abouts, lambda _: (), uncomputable=every, hold=lambda *_: True)
-    return len(gold) * kept.count(None)
+    stored = work.results(CELL, abouts, lambda _: (), uncomputable=every, hold=lambda *_: True)
+    return len(gold) * stored.count(None)
 
 
 def _abouts(
     job: Job | Headed, classes: Sequence[str] | None, cells: Iterable[str]
 ) -> list[dict[str, Any]]:
     """What decides each cell of a job."""
-    own = {"learnt": learning(job)} if isinstance(job, Job) else {"asked": job.about(classes)}
-    return [own | {"cell": name} for name in cells]
+    about = {"learnt": learning(job)} if isinstance(job, Job) else {"asked": job.about(classes)}
+    return [about | {"cell": name} for name in cells]
 
 
 def _check_kind(job: Job, gold: Examples | Questions) -> None:
@@ -251,9 +253,9 @@ def _cells(first: Sets, second: Sets) -> tuple[dict[str, Any], np.ndarray]:
     check_parallel(next(iter(aligned(second).values())), gold)
     single = isinstance(gold, Examples) and gold.second is None
     cells, places = {}, np.empty((len(first), len(second)), dtype=object)
-    for i, one in enumerate(first.values()):
+    for i, part in enumerate(first.values()):
         for j, other in enumerate(second.values()):
-            cell = other if single else crossed(one, other)
+            cell = other if single else crossed(part, other)
             # answers are not part of what is asked, and so not of what is stored
             places[i, j] = name = cell.text_hash()
             cells.setdefault(name, cell)
@@ -264,16 +266,16 @@ def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.n
     """Accuracy of each class, or `MEASURES` of the answers at places ``(n, 2)`` in the contexts."""
     if isinstance(cell, Examples):
         return {"accuracy": (predicted == cell.labels).astype(np.float64)}
-    said = [text[start:end] for text, (start, end) in zip(cell.contexts, predicted, strict=True)]
-    of = cell.context_language
+    given = [text[start:end] for text, (start, end) in zip(cell.contexts, predicted, strict=True)]
+    language = cell.context_language
     scores = [
         (
-            answers.f1(*pair, of),
-            answers.exact_match(*pair, of),
+            answers.f1(*pair, language),
+            answers.exact_match(*pair, language),
             *answers.squad(*pair),
-            *answers.mlqa(*pair, of),
+            *answers.mlqa(*pair, language),
         )
-        for pair in zip(said, cell.answers, strict=True)
+        for pair in zip(given, cell.answers, strict=True)
     ]
     return dict(zip(MEASURES, np.array(scores).T, strict=True))
 
@@ -286,14 +288,14 @@ def _answered(
     ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in
     `Grid`, ``score`` (1,) of `predicting.score`. The inputs of a row are batched together.
     """
-    own = isinstance(subject, Job)
-    tuned = finetuning.tuned(subject) if own else subject.load(classes)
+    trained = isinstance(subject, Job)
+    tuned = finetuning.tuned(subject) if trained else subject.load(classes)
     for row in rows:
         with predicting.quickly(tuned.recipe):
             laid = [tuned.laid_out(cell) for cell in row]
-            found = tuned.predict(laid)
+            predictions = tuned.predict(laid)
         ends = np.cumsum([len(cell) for cell in row])[:-1]
-        parts = (np.split(array, ends) for array in found)
+        parts = (np.split(array, ends) for array in predictions)
         for cell, read, predicted, logits in zip(row, laid, *parts, strict=True):
             yield {
                 "predicted": predicted,

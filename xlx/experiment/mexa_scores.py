@@ -111,7 +111,9 @@ def languages_to_read(
 ) -> list[str]:
     """Languages that `measure_coverage` would have to compute."""
     values = _values("hits", subject, corpus, pivot, **options, stored=True).values()
-    return [x for x in corpus.languages if any(x in kept and kept[x] is None for kept in values)]
+    return [
+        x for x in corpus.languages if any(x in stored and stored[x] is None for stored in values)
+    ]
 
 
 def mean_subwords(

@@ -74,7 +74,7 @@ class EntityTest:
     rows: np.ndarray  # (k,): which of the words were predicted
 
     @classmethod
-    def of(cls, part: Tagged, places: Sequence[tuple[int, int]]) -> "EntityTest":
+    def from_part(cls, part: Tagged, places: Sequence[tuple[int, int]]) -> "EntityTest":
         """All entities of a part; the words of ``places`` (sentence, word) are predicted."""
         lengths = np.array([len(tags) for tags in part.tags])
         sentences = np.repeat(np.arange(len(lengths)), lengths)
@@ -94,13 +94,13 @@ class EntityTest:
         return same.sum(axis=-1), spans.begins.sum(axis=-1)
 
 
-def entity_f1(found: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.ndarray:
+def entity_f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.ndarray:
     """F1 of entities in [0, 1] over all types, from their numbers: found, predicted, and there are.
 
     2 found / (predicted + gold); 0 where none is there and none was predicted, as in seqeval.
     """
     total = np.asarray(predicted) + np.asarray(gold)
-    return 2 * np.asarray(found) / np.maximum(total, 1)
+    return 2 * np.asarray(correct) / np.maximum(total, 1)
 
 
 LabelledPart = Tagged | Examples
@@ -230,8 +230,8 @@ def probed_languages(
     if path is not None:
         return ticked
     shipped = catalogue("labelled")
-    kept = (shipped["task"] == task) & ((source is None) | (shipped["source"] == source))
-    return tuple(code for code in ticked if code in set(shipped.loc[kept, "language"]))
+    chosen = (shipped["task"] == task) & ((source is None) | (shipped["source"] == source))
+    return tuple(code for code in ticked if code in set(shipped.loc[chosen, "language"]))
 
 
 #: Bytes of states probed in one go: languages together train faster than alone.
@@ -429,8 +429,10 @@ def _of_setup(
     of_models = [
         {"states": states_about(name, max_length=setup.max_length)} | of_setup for name in names
     ]
-    said = f"{setup.task}, {cut}"
-    for head, code, value in _results(cut, names, of_models, codes, abouts, (setup, options), said):
+    label = f"{setup.task}, {cut}"
+    for head, code, value in _results(
+        cut, names, of_models, codes, abouts, (setup, options), label
+    ):
         yield head | {"task": setup.task}, code, value
 
 
@@ -441,7 +443,7 @@ def _results(
     codes: Sequence[str],
     abouts: Sequence[Mapping[str, object]],
     arguments: tuple,
-    said: str,
+    label: str,
 ) -> Iterator[Valued]:
     """Of each model and language the value; a model is loaded once for all that are missing."""
 
@@ -452,7 +454,7 @@ def _results(
             yield positions, (cut, names[number], missing_codes, *arguments)
 
     asks = [of_model | about for of_model in of_models for about in abouts]
-    values = work.results(PROBES, asks, calls, what=said)
+    values = work.results(PROBES, asks, calls, what=label)
     for number, name in enumerate(names):
         identity = identify(name)
         head = {"model": series_name(identity), "checkpoint": identity.step or 0}
@@ -474,7 +476,9 @@ def _probes(
     n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
-        stacks = [_stacked([own[split] for own in embedded.values()]) for split in labelled.SPLITS]
+        stacks = [
+            _stacked([inputs[split] for inputs in embedded.values()]) for split in labelled.SPLITS
+        ]
         splits = [split for split, _ in stacks]
         types = [types for _, types in stacks] if options["control"] else None
         fitted = probes.fit(*splits[:2], n, **of_probes)
@@ -488,9 +492,9 @@ def _probes(
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
             f1 = np.nan
             if options["entity_layers"]:
-                own = fitted.take(range(place * depth, (place + 1) * depth))
-                sought = EntityTest.of(setup.load(code, "test"), inputs["test"].places)
-                counts = sought.counts(own.predict(inputs["test"].states))
+                probe = fitted.take(range(place * depth, (place + 1) * depth))
+                sought = EntityTest.from_part(setup.load(code, "test"), inputs["test"].places)
+                counts = sought.counts(probe.predict(inputs["test"].states))
                 f1 = entity_f1(*counts, sought.gold.begins.sum()).ravel()
             yield rows[number == place].assign(f1=f1, n_lost=n_lost).reset_index(drop=True)
     checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
@@ -509,7 +513,7 @@ def _transfers(
     parts = [setup.load(code, *test) for code in options["targets"]]
     targets = [probe_input(encoder, part, setup) for part in parts]
     sought = [
-        EntityTest.of(part, target.places)
+        EntityTest.from_part(part, target.places)
         for part, target in zip(parts, targets, strict=True)
         if options.get("entities")
     ]
@@ -525,7 +529,7 @@ def _transfers(
             for place, part in enumerate(targets):
                 predicted = probe.predict(part.states)
                 right.append((predicted == part.labels).sum(axis=-1))
-                counts += [of.counts(predicted) for of in sought[place : place + 1]]
+                counts += [test.counts(predicted) for test in sought[place : place + 1]]
             labels = source["train"].labels
             shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
             value = {
@@ -534,8 +538,8 @@ def _transfers(
                 "majority": np.array(shares),
             }
             if sought:
-                found, marked = np.array(counts, dtype=np.int32).swapaxes(0, 1)
-                value |= {"found": found, "marked": marked}
+                correct, marked = np.array(counts, dtype=np.int32).swapaxes(0, 1)
+                value |= {"found": correct, "marked": marked}
                 value["entities"] = np.array([part.gold.begins.sum() for part in sought])
             yield value
 
@@ -602,7 +606,7 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
         means = [[x["right"].mean(axis=-1).T / x["n_test"] for x in both]]
         if "entities" in stored:
             means.append([_transfer_f1(x).mean(axis=-1) for x in both])
-        return max(float(np.abs(one - other).max()) for one, other in means)
+        return max(float(np.abs(first - second).max()) for first, second in means)
     # a ledger has the columns of all entries, in an order of its own
     counts = ["layer", "seed", "centred", "n", "n_train", "n_test", "n_lost", "n_cut", "majority"]
     counts = [name for name in counts if name in stored]
@@ -650,7 +654,9 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
 
     Languages with fewer examples are filled up: label -1.
     """
-    split = probes.stacked([own.states for own in embedded], [own.labels for own in embedded])
+    split = probes.stacked(
+        [language.states for language in embedded], [language.labels for language in embedded]
+    )
     types = np.full((len(embedded), len(embedded[0].states), split.labels.shape[1]), "", object)
     for row, part in enumerate(embedded):
         types[row, :, : len(part.labels)] = part.types

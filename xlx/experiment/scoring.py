@@ -8,7 +8,7 @@ shuffled (`shuffled_text`). So every measure has every control, with its interva
 
 What is stored is one measure of one subject in one space on one text: a new measure leaves the
 entries of all others as they are, and the vectors are read once for all that is missing. What else
-a function makes of a subject and a text is `kept` by one line.
+a function makes of a subject and a text is `cached` by one line.
 """
 
 from __future__ import annotations
@@ -312,13 +312,13 @@ def _scores(
     values = []
     for name in names:
         parts = [layer[name] for layer in by_layer]
-        if any("score" in of for of in parts):  # as is, where a layer has pairs without one
+        if any("score" in layer for layer in parts):  # as is, where a layer has pairs without one
             parts = [
-                {k: x for k, x in of.items() if k not in ("won", "share")}
-                | {"score": scores_of_pairs(of, n).astype(np.float32)}
-                for of in parts
+                {k: x for k, x in layer.items() if k not in ("won", "share")}
+                | {"score": scores_of_pairs(layer, n).astype(np.float32)}
+                for layer in parts
             ]
-        value = {part: np.stack([of[part] for of in parts]) for part in parts[0]}
+        value = {part: np.stack([layer[part] for layer in parts]) for part in parts[0]}
         made = {"made": exact.masked[name]} if name in exact.masked else {}
         values.append(value | made | {"cut": np.array([read.cut[x] for x in corpus.languages])})
     return values
@@ -385,7 +385,7 @@ SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores
 # --- what else is kept ----------------------------------------------------------------------------
 
 
-def kept(
+def cached(
     version: int = 1,
     *,
     tolerance: float = 1e-3,
@@ -476,7 +476,7 @@ def subject_scores(
         raise ValueError("two languages or more are needed: a score compares languages")
     several = [as_subject(x, options) for x in checks.several(subjects, "models")]
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
-    common = {"space": space} | {name: label_runs(of) for name, of in labels.items()}
+    common = {"space": space} | {name: label_runs(column) for name, column in labels.items()}
     asked = [
         (number, name)
         for number, subject in enumerate(several)

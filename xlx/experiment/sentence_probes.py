@@ -44,9 +44,9 @@ class ProbedTask:
     @property
     def texts(self) -> dict[str, list[tuple[str, ...]]]:
         """By language the sentences that are read."""
-        own = [tokens for part in self.task.parts().values() for tokens in part.tokens]
+        trained = [tokens for part in self.task.parts().values() for tokens in part.tokens]
         read = {code: [*part.tokens] for code, part in self.tests.items()}
-        return read | {self.task.language: own}
+        return read | {self.task.language: trained}
 
 
 def probed_tasks(
@@ -54,9 +54,9 @@ def probed_tasks(
 ) -> list[ProbedTask]:
     """The tasks of all languages; ``across``: with tests of others that have the classes."""
     known: dict[tuple[str, int, str], ProbingTask] = {}
-    for code, own in tasks.items():
+    for code, several in tasks.items():
         counts: Counter[str] = Counter()
-        for task in own:
+        for task in several:
             known[task.name, counts[task.name], code] = task
             counts[task.name] += 1
     hashes = {key: task.text_hash() for key, task in known.items()}
@@ -103,8 +103,8 @@ def probe_sentences(
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: position // len(cells)):
             positions = list(positions)
-            own = [cells[position % len(cells)] for position in positions]
-            yield positions, (several[number], own, fitting)
+            chosen = [cells[position % len(cells)] for position in positions]
+            yield positions, (several[number], chosen, fitting)
 
     absent = [i for i in range(len(abouts)) if not several[i // len(cells)].here]
     values = work.results(
@@ -168,14 +168,14 @@ def _sentence_probes(
     ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``."""
     places: dict[str, dict[tuple[str, ...], int]] = {}
     for code, texts in (item for cell in cells for item in cell.texts.items()):
-        of = places.setdefault(code, {})
+        numbers = places.setdefault(code, {})
         for tokens in texts:
-            of.setdefault(tokens, len(of))
+            numbers.setdefault(tokens, len(numbers))
     states = {}
-    for code, of in places.items():
-        states[code] = subject.sentences([joined_words(x, code) for x in of], code)
-        if states[code].shape[1] != len(of):
-            raise ValueError(f"{len(of)} sentences gave {states[code].shape[1]} vectors")
+    for code, numbers in places.items():
+        states[code] = subject.sentences([joined_words(x, code) for x in numbers], code)
+        if states[code].shape[1] != len(numbers):
+            raise ValueError(f"{len(numbers)} sentences gave {states[code].shape[1]} vectors")
 
     def vectors(code: str, part: TaskPart) -> np.ndarray:
         return states[code][:, [places[code][tokens] for tokens in part.tokens]]
@@ -212,9 +212,9 @@ def _probed(
     splits, control = [], []
     for name in TASK_PARTS:
         parts = [getattr(task, name) for task in tasks]
-        own = [vectors(x.language, part) for x, part in zip(tasks, parts, strict=True)]
-        splits.append(probes.stacked(own, [part.labels for part in parts]))
-        control.append(probes.stacked(own, [labels[name] for labels in dealt]))
+        inputs = [vectors(x.language, part) for x, part in zip(tasks, parts, strict=True)]
+        splits.append(probes.stacked(inputs, [part.labels for part in parts]))
+        control.append(probes.stacked(inputs, [labels[name] for labels in dealt]))
     fitted = probes.fit(*splits[:2], n, **fitting)
     learned = probes.fit(*control[:2], n, **fitting).predict(control[2].states)
     on_control = probes.accuracy(learned, control[2].labels).astype(np.float32)
@@ -222,9 +222,9 @@ def _probed(
     n_layers = len(bits) // len(cells)
     for i, cell in enumerate(cells):
         groups = range(i * n_layers, (i + 1) * n_layers)
-        own, right = fitted.take(groups), []
+        probe, right = fitted.take(groups), []
         for code, part in cell.tests.items():
-            right.append((own.predict(vectors(code, part)) == part.labels).sum(axis=-1))
+            right.append((probe.predict(vectors(code, part)) == part.labels).sum(axis=-1))
         yield {
             "right": np.array(right, dtype=np.int32),
             "n_test": np.array([len(part) for part in cell.tests.values()]),

@@ -148,7 +148,9 @@ class TransferTask:
     def sets(self) -> dict[str, Examples]:
         """What a run is asked: "train de", "test de" ... → examples."""
         parts = (("train", self.train), ("test", self.test))
-        return {f"{part} {code}": one for part, sets in parts for code, one in sets.items()}
+        return {
+            f"{part} {code}": examples for part, sets in parts for code, examples in sets.items()
+        }
 
     @property
     def guess(self) -> float:
@@ -197,8 +199,8 @@ def labelled_task(
         sets, left_out[part] = labelled.parallel_examples(name, languages, *how[0], **how[1])
         if whole:
             names = enumerate(next(iter(sets.values())).ids)
-            kept = [i for i, x in names if part == "test" or x.startswith("dev:")]
-            sets = {code: x.at(kept).take(n or len(x), 1) for code, x in sets.items()}
+            chosen = [i for i, x in names if part == "test" or x.startswith("dev:")]
+            sets = {code: x.at(chosen).take(n or len(x), 1) for code, x in sets.items()}
         parts[part] = sets
     return TransferTask(name, parts["train"], parts["test"], left_out)
 
@@ -311,7 +313,7 @@ class Transfers:
                     wrong = np.array(list(translated.values()), dtype=np.int8)
                     of_seed[seed] = wrong - training.astype(np.int8)
             of_source[names["source"], *self._targets(runs[0])] = list(of_seed.values())
-        least = min((lost.shape[1] for of in of_source.values() for lost in of), default=0)
+        least = min((lost.shape[1] for seeds in of_source.values() for lost in seeds), default=0)
         return {
             (source, target): np.array([igap.rarefied_losses(lost[i], least) for lost in seeds])
             for (source, *targets), seeds in of_source.items()
@@ -338,8 +340,8 @@ class Transfers:
         groups = groups_of(next(iter(self.task.train.values())))
         losses = self.losses(level, tolerance)
         for source in dict.fromkeys(source for source, _ in losses):
-            own = [values for key, values in losses.items() if key[0] == source]
-            losses[source, igap.MEAN_TARGET] = np.mean(own, axis=0)
+            alike = [values for key, values in losses.items() if key[0] == source]
+            losses[source, igap.MEAN_TARGET] = np.mean(alike, axis=0)
         rows = {key: igap.crossed_interval(values, groups) for key, values in losses.items()}
         index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
         table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
@@ -390,11 +392,13 @@ class Transfers:
             for target in self._targets(runs[0])
         }
 
-    def only(self, **kept: object) -> Transfers:
+    def only(self, **attributes: object) -> Transfers:
         """The runs with these attributes, such as ``model="mini-xlmr"``."""
-        runs = tuple(run for run in self.runs if all(getattr(run, k) == v for k, v in kept.items()))
+        runs = tuple(
+            run for run in self.runs if all(getattr(run, k) == v for k, v in attributes.items())
+        )
         if not runs:
-            raise ValueError(f"there is no run with {kept}")
+            raise ValueError(f"there is no run with {attributes}")
         return Transfers(self.task, runs)
 
     def _names(self, run: Run) -> dict[str, str]:
@@ -509,8 +513,8 @@ def _shared_subwords(
         # the size of a translation moves no maximum; that of a training example does
         sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
         nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
-        found = (nearest == np.arange(len(first))).mean()
-        rows.append((source, target, found, (first.labels[nearest] != first.labels).mean()))
+        nearby = (nearest == np.arange(len(first))).mean()
+        rows.append((source, target, nearby, (first.labels[nearest] != first.labels).mean()))
     table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
     at_home = table["source"] == table["target"]
     wrong = table[at_home].set_index("source")["interlingual"]

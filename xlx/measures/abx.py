@@ -425,8 +425,10 @@ def exact(
         for without in left_out.values():
             without[row, [column[pair] for pair in left]] = 0
         try:
-            found = blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
-            for both, parts in groupby(found, key=attrgetter("queries", "languages")):
+            similarities = (
+                blocks(there, left, device=device, dtype=dtype, strips=strips) if left else ()
+            )
+            for both, parts in groupby(similarities, key=attrgetter("queries", "languages")):
                 at, direction = zip(*[where[pair] for pair in product(*both)], strict=True)
                 won = dict.fromkeys(scores, 0)
                 for block in parts:

@@ -41,9 +41,9 @@ def silhouette(block: Block) -> torch.Tensor:
 
     Rousseeuw (1987), in [-1, 1]: 1, languages far apart; 0, none to be seen.
     """
-    own = block.kernels[block.axis - 1]
-    n = own.shape[-1]
-    near = (own.sum(dim=2) - own.diagonal(dim1=1, dim2=2)) / (n - 1)
+    within = block.kernels[block.axis - 1]
+    n = within.shape[-1]
+    near = (within.sum(dim=2) - within.diagonal(dim1=1, dim2=2)) / (n - 1)
     a, b = 1 - block.common - near, 1 - block.common - block.cosine.mean(dim=block.axis)
     return (b - a) / torch.maximum(a, b)
 
@@ -138,11 +138,11 @@ def less_crowd(block: Block) -> Block:
     """
     within, across = block.kernels[block.axis - 1].clone(), block.cosine
     k, queries = min(CROWD, across.shape[-1] - 1), 3 - block.axis
-    own = within.diagonal(dim1=1, dim2=2)
-    cosines = own.clone()
-    own.fill_(-torch.inf)
+    diagonal = within.diagonal(dim1=1, dim2=2)
+    cosines = diagonal.clone()
+    diagonal.fill_(-torch.inf)
     crowds = [x.topk(k, dim=queries).values.mean(queries, keepdim=True) for x in (within, across)]
-    own.copy_(cosines)
+    diagonal.copy_(cosines)
     moved = replace(block, tolerance=2 * block.tolerance)
     moved.within, moved.to_other = (
         2 * x - r for x, r in zip((within, across), crowds, strict=True)

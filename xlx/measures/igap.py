@@ -143,8 +143,8 @@ def igap_curve(
         _minimal_gaps(array[used].astype(np.float32) - training, halves, windows, by_seed)
         for array in translated.values()
     ]
-    gaps.append({name: np.mean([of[name] for of in gaps], axis=0) for name in gaps[0]})
-    n_seeds = sum((of.any(axis=1) for of in by_seed), np.zeros(len(windows), int))
+    gaps.append({name: np.mean([values[name] for values in gaps], axis=0) for name in gaps[0]})
+    n_seeds = sum((values.any(axis=1) for values in by_seed), np.zeros(len(windows), int))
     tables = []
     for target, of_target in zip([*translated, MEAN_TARGET], gaps, strict=True):
         ends = [crossed_interval(values, groups) for values in of_target["lost"]]
@@ -279,7 +279,7 @@ def _crossfitted(first: np.ndarray, second: np.ndarray, windows: np.ndarray) -> 
         halves = first[:, windows[index]], second[:, windows[index]]
         best = [half == half.min(axis=1, keepdims=True) for half in halves]
         pairs = zip(halves, best[::-1], strict=True)
-        means[index] = np.mean([np.average(half, axis=1, weights=of) for half, of in pairs])
+        means[index] = np.mean([np.average(half, axis=1, weights=chosen) for half, chosen in pairs])
     return means
 
 

@@ -76,17 +76,19 @@ class Groups:
 
         MixingError for names of other examples, or fewer than two groups.
         """
-        of = np.arange(n) if groups is None else np.asarray(groups)
-        if of.shape != (n,):
-            raise MixingError(f"groups have shape {of.shape} and there are {n} examples: one each")
-        names, of = np.unique(of, return_inverse=True)
+        labels = np.arange(n) if groups is None else np.asarray(groups)
+        if labels.shape != (n,):
+            raise MixingError(
+                f"groups have shape {labels.shape} and there are {n} examples: one each"
+            )
+        names, labels = np.unique(labels, return_inverse=True)
         if len(names) < 2:
             raise MixingError(
                 f"an interval needs two examples that are independent, and there are {n} in "
                 f"{len(names)} groups"
             )
-        order = np.argsort(of, kind="stable")
-        return cls(order, np.searchsorted(of[order], range(len(names))))
+        order = np.argsort(labels, kind="stable")
+        return cls(order, np.searchsorted(labels[order], range(len(names))))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sum of ``(..., n)`` in each group: ``(..., n_groups)``."""
@@ -138,21 +140,24 @@ class Groups:
         return (np.minimum(*counts) < FEW).any(axis=-1)
 
 
-def share_ends(of: Estimate) -> tuple[np.ndarray, np.ndarray]:
+def share_ends(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's interval of shares."""
-    spread, certain = of.score * (1 - of.score), np.full_like(of.score, of.certain)
-    known = (of.half > statistics.SLACK) & (spread > statistics.SLACK)
-    c = np.divide(of.half**2, spread, out=certain, where=known)
-    middle, half = of.score + c / 2, np.sqrt(c * np.maximum(spread, 0) + c**2 / 4)
+    spread, certain = (
+        estimate.score * (1 - estimate.score),
+        np.full_like(estimate.score, estimate.certain),
+    )
+    known = (estimate.half > statistics.SLACK) & (spread > statistics.SLACK)
+    c = np.divide(estimate.half**2, spread, out=certain, where=known)
+    middle, half = estimate.score + c / 2, np.sqrt(c * np.maximum(spread, 0) + c**2 / 4)
     return tuple(np.clip((middle + sign * half) / (1 + c), 0, 1) for sign in (-1, 1))
 
 
-def setting_ends(of: Estimate, few: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def setting_ends(estimate: Estimate, few: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`share_ends` of within and across ``(L + 1, 3)``, and of the drop, from both where few."""
-    low, high = of.ends()
-    shares = Estimate(of.score[..., :2], of.half[..., :2], of.certain)
+    low, high = estimate.ends()
+    shares = Estimate(estimate.score[..., :2], estimate.half[..., :2], estimate.certain)
     low[..., :2], high[..., :2] = share_ends(shares)
-    within, across, drop = np.moveaxis(of.half, -1, 0)
+    within, across, drop = np.moveaxis(estimate.half, -1, 0)
     scale = 2 * within * across
     linked = np.divide(
         within**2 + across**2 - drop**2, scale, out=np.zeros_like(scale), where=scale > 0
@@ -163,7 +168,7 @@ def setting_ends(of: Estimate, few: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     for ends, sign, (left, right) in ((low, -1, (below, above)), (high, 1, (above, below))):
         left, right = left[..., 0], right[..., 1]
         square = left**2 + right**2 - 2 * linked * left * right
-        open_end = of.score[..., 2] + sign * np.sqrt(np.maximum(square, 0))
+        open_end = estimate.score[..., 2] + sign * np.sqrt(np.maximum(square, 0))
         ends[..., 2] = np.where(open_, open_end, ends[..., 2])
     return low, high
 
@@ -221,10 +226,10 @@ def checked_scores(
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    of = scores if least == 0 else scores.mean(axis=-1)
-    if of.min() < least - statistics.SLACK or of.max() > 1 + statistics.SLACK:
+    means = scores if least == 0 else scores.mean(axis=-1)
+    if means.min() < least - statistics.SLACK or means.max() > 1 + statistics.SLACK:
         raise MixingError(
-            f"scores are between {of.min():g} and {of.max():g}: give them as shares in "
+            f"scores are between {means.min():g} and {means.max():g}: give them as shares in "
             f"[{least:g}, 1], not in per cent"
         )
     return each[0] if len(each) == 1 else each.mean(axis=0), each
@@ -244,9 +249,9 @@ def cells(
     _, each = checked_scores(scores, languages)
     if margins:
         each, languages = with_margins(each), [*languages, EVERYWHERE]
-    of = Groups.named(each.shape[-1], groups).estimate(each)
+    estimate = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
-    columns = zip(("score", "low", "high"), (of.score, *share_ends(of)), strict=True)
+    columns = zip(("score", "low", "high"), (estimate.score, *share_ends(estimate)), strict=True)
     return pd.DataFrame({name: x.ravel() for name, x in columns}, index).reset_index()
 
 
@@ -259,14 +264,14 @@ def summary(
     """
     scores, each = checked_scores(scores, languages)
     named = Groups.named(scores.shape[-1], groups)
-    of = named.estimate(each, average=_settings)
-    ends = setting_ends(of, named.few(scores, 1 - scores))
-    return _by_language(languages, score=(of.score, *ends))
+    estimate = named.estimate(each, average=_settings)
+    ends = setting_ends(estimate, named.few(scores, 1 - scores))
+    return _by_language(languages, score=(estimate.score, *ends))
 
 
 def paired_difference(
-    one: np.ndarray,
-    other: np.ndarray,
+    scores: np.ndarray,
+    others: np.ndarray,
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
 ) -> pd.DataFrame:
@@ -275,13 +280,13 @@ def paired_difference(
     For a model and its control task (Tables 7 and 14) or a baseline; intervals are symmetric. The
     two may have unequal numbers of seeds, independent ones, and be no shares (`auc_values`).
     """
-    (_, first), (_, second) = (checked_scores(x, languages, -1) for x in (one, other))
+    (_, first), (_, second) = (checked_scores(x, languages, -1) for x in (scores, others))
     if first.shape[1:] != second.shape[1:]:
         shapes = f"{first.shape[1:]} and {second.shape[1:]}"
         raise MixingError(f"shapes {shapes} are not of the same examples")
     named = Groups.named(first.shape[-1], groups)
-    of = named.estimate(first, second, average=_settings)
-    return _by_language(languages, score=(of.score, *of.ends()))
+    estimate = named.estimate(first, second, average=_settings)
+    return _by_language(languages, score=(estimate.score, *estimate.ends()))
 
 
 def averages(
@@ -292,9 +297,9 @@ def averages(
     With ``other``, of another model on the same examples, what is above it (paired). Columns
     ``score``, ``low``, ``high``; symmetric.
     """
-    of = Groups.named(each.shape[-1], groups).estimate(each, other)
-    low, high = of.ends()
-    return pd.DataFrame({"score": of.score, "low": low, "high": high})
+    estimate = Groups.named(each.shape[-1], groups).estimate(each, other)
+    low, high = estimate.ends()
+    return pd.DataFrame({"score": estimate.score, "low": low, "high": high})
 
 
 def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -352,10 +357,10 @@ def by_label(
     right, each = checked_scores(right, languages)
     n = right.shape[-1]
     named = Groups.named(n, groups)
-    of = np.arange(n) if groups is None else np.asarray(groups)
+    names = np.arange(n) if groups is None else np.asarray(groups)
     tables = []
     for name, mask in _label_masks(labels, groups_of_labels, n).items():
-        if (n_groups := len(np.unique(of[mask]))) < 2:
+        if (n_groups := len(np.unique(names[mask]))) < 2:
             raise MixingError(f"label {name!r} has examples of {n_groups} groups: two are needed")
         few, values = named.few(mask * right, mask * (1 - right)), {}
         for value, weights in (("score", mask), ("contribution", None)):

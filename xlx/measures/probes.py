@@ -57,9 +57,9 @@ def stacked(states: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> Split
     longest = max(map(len, labels))
     whole = np.zeros((len(states), n_layers, longest, dim), dtype=np.float32)
     filled = np.full((len(states), n_layers, longest), -1)
-    for row, (own, of) in enumerate(zip(states, labels, strict=True)):
-        whole[row, :, : len(of)] = own
-        filled[row, :, : len(of)] = of
+    for row, (vectors, classes) in enumerate(zip(states, labels, strict=True)):
+        whole[row, :, : len(classes)] = vectors
+        filled[row, :, : len(classes)] = classes
     return Split(whole.reshape(-1, longest, dim), filled.reshape(-1, longest))
 
 
@@ -119,9 +119,9 @@ class Probes:
         rows = np.asarray(groups, dtype=np.int64)
         index = torch.as_tensor(rows, device=self.mean.device)
         weights = tuple(weight[index] for weight in self.weights)
-        kept = {"epochs": self.epochs[rows], "validation_loss": self.validation_loss[rows]}
+        best = {"epochs": self.epochs[rows], "validation_loss": self.validation_loss[rows]}
         return replace(
-            self, weights=weights, mean=self.mean[index], scale=self.scale[index], **kept
+            self, weights=weights, mean=self.mean[index], scale=self.scale[index], **best
         )
 
     def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
@@ -132,8 +132,8 @@ class Probes:
                 f"the states have the shape {tuple(states.shape)}, and the probes are for "
                 f"({groups}, n, {dim}): (groups, examples, width)"
             )
-        found = (self.logits(as_floats(own), group) for group, own in enumerate(states))
-        return np.stack([logits.argmax(1).cpu().numpy() for logits in found])
+        scores = (self.logits(as_floats(x), group) for group, x in enumerate(states))
+        return np.stack([logits.argmax(1).cpu().numpy() for logits in scores])
 
     def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
         """States of a group, less the mean of its training states and over their deviation."""
@@ -328,7 +328,7 @@ def _load(
                 probes.mean[group], probes.scale[group] = mean, scale
             x.append(torch.nn.functional.pad(probes.standardised(states, group), (0, 1), value=1.0))
             y.append(labels)
-        padded = (torch.nn.utils.rnn.pad_sequence(own, batch_first=True) for own in (x, y))
+        padded = (torch.nn.utils.rnn.pad_sequence(rows, batch_first=True) for rows in (x, y))
         yield *padded, split.sizes[chunk]
 
 
@@ -383,7 +383,7 @@ class _Adam:
         """Move the first rows by their steps so far, rates ``(rows, seeds)`` and decay."""
         corrections = [1 - beta ** steps[:, None].astype(float) for beta in _BETAS]
         # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
-        factor, offset, kept = (
+        factor, offset, shrunk = (
             torch.as_tensor(values, dtype=torch.float32, device=gradients[0].device)[
                 ..., None, None
             ]
@@ -394,8 +394,8 @@ class _Adam:
             )
         )
         for weight, gradient, moments in zip(self.weights, gradients, self.moments, strict=True):
-            weight, first, second = (own[: len(steps)] for own in (weight, *moments))
-            weight[..., :-1].mul_(kept)
+            weight, first, second = (x[: len(steps)] for x in (weight, *moments))
+            weight[..., :-1].mul_(shrunk)
             first.lerp_(gradient, 1 - _BETAS[0])
             second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
             weight.addcdiv_(first, second.sqrt().mul_(factor).add_(offset), value=-1)
@@ -410,10 +410,10 @@ def _epoch(
     length, steps = _batches(n, how.batch_size)
     orders = {size: batch_order(size, how.order, epoch) for size in set(n.tolist())}
     batches = np.zeros((len(rows), steps.max(), length.max()), dtype=np.int64)
-    for at, (row, own) in enumerate(zip(rows, length, strict=True)):
-        order = np.zeros(steps[at] * own, dtype=np.int64)
+    for at, (row, size) in enumerate(zip(rows, length, strict=True)):
+        order = np.zeros(steps[at] * size, dtype=np.int64)
         order[: n[at]] = orders[n[at]]
-        batches[at, : steps[at], :own] = (row * x.shape[1] + order).reshape(-1, own)
+        batches[at, : steps[at], :size] = (row * x.shape[1] + order).reshape(-1, size)
     places = torch.as_tensor(batches, device=x.device)
     states, labels = x.view(-1, x.shape[2]), y.view(-1)
     decay = how.weight_decay / np.sqrt(n)
@@ -423,8 +423,8 @@ def _epoch(
         batch = places[:active, step, : counts.max()]
         picked = batch.reshape(-1)
         here = states[picked].view(*batch.shape, -1), labels[picked].view(batch.shape), counts
-        own = [weight[:active].requires_grad_() for weight in adam.weights]
-        gradients = torch.autograd.grad(_loss(own, here, how.activation).sum(), own)
+        weights = [weight[:active].requires_grad_() for weight in adam.weights]
+        gradients = torch.autograd.grad(_loss(weights, here, how.activation).sum(), weights)
         taken = (epoch - 1) * steps[:active] + step + 1
         adam.step(gradients, taken, rates[:active], decay[:active])
 
@@ -519,11 +519,11 @@ def code_length(
     place = np.full(training.labels.shape, -1)  # of each example in the order of sending
     for group, n in enumerate(training.sizes.tolist()):
         place[group, training.labels[group] >= 0] = np.argsort(batch_order(n, how.order, 0))
-    bits = np.repeat([[own[0] * np.log2(n_classes)] for own in ends], len(how.seeds), axis=1)
+    bits = np.repeat([[places[0] * np.log2(n_classes)] for places in ends], len(how.seeds), axis=1)
     for stage in range(max(map(len, ends)) - 1):
-        groups = np.array([group for group, own in enumerate(ends) if stage + 1 < len(own)])
+        groups = np.array([group for group, places in enumerate(ends) if stage + 1 < len(places)])
         start, end = (
-            np.array([own[number] if number < len(own) else 0 for own in ends])[:, None]
+            np.array([places[number] if number < len(places) else 0 for places in ends])[:, None]
             for number in (stage, stage + 1)
         )
         known = _only(training, (place >= 0) & (place < start))
@@ -622,8 +622,8 @@ def _control_task(
     ]
     for group in range(len(drawn[0])):
         there = [labels[group] >= 0 for labels in drawn]
-        own = [names[group][kept] for names, kept in zip(words, there, strict=True)]
-        control = control_labels(own, drawn[0][group], n_classes, seed)
-        for labels, kept, new in zip(drawn, there, control, strict=True):
-            labels[group, kept] = new
+        known = [names[group][at] for names, at in zip(words, there, strict=True)]
+        control = control_labels(known, drawn[0][group], n_classes, seed)
+        for labels, at, new in zip(drawn, there, control, strict=True):
+            labels[group, at] = new
     return [replace(split, labels=labels) for split, labels in zip(splits, drawn, strict=True)]

@@ -113,7 +113,7 @@ class Pool:
     bases: tuple[str, ...]
 
     @classmethod
-    def of(cls, trees: Trees | Sequence[Trees]) -> "Pool":
+    def from_trees(cls, trees: Trees | Sequence[Trees]) -> "Pool":
         """The first of those with the same letters and digits; ValueError: several languages."""
         sources = [trees] if isinstance(trees, Trees) else list(trees)
         languages = sorted({source.language for source in sources})
@@ -121,17 +121,17 @@ class Pool:
             raise ValueError(
                 f"trees are of {', '.join(languages) or 'no language'}: a task is built in one"
             )
-        seen, kept, bases = {""}, [], []  # "": punctuation alone
+        seen, distinct, bases = {""}, [], []  # "": punctuation alone
         for source in sources:
             for tree in source:
                 if tree.key not in seen:
                     seen.add(tree.key)
-                    kept.append(tree)
+                    distinct.append(tree)
                     bases.append(f"{source.source}:{tree.id}")
         # a sentence at a time is faster than a token
-        joined = (lowered("\n".join(tree.tokens), languages[0]) for tree in kept)
+        joined = (lowered("\n".join(tree.tokens), languages[0]) for tree in distinct)
         tokens = (tuple(map(intern, text.split("\n"))) for text in joined)
-        return cls(languages[0], tuple(kept), tuple(tokens), tuple(bases))
+        return cls(languages[0], tuple(distinct), tuple(tokens), tuple(bases))
 
     def within(self, rules: Rules) -> Iterator[int]:
         """Positions of the sentences of the rules' lengths."""
@@ -176,8 +176,8 @@ def _word_content(pool: Pool, rules: Rules) -> Classed:
         )
     classes = tuple(ranked[rules.first_rank : needed])
     label = {word: i for i, word in enumerate(classes)}
-    found = ((i, [label[x] for x in pool.tokens[i] if x in label]) for i in pool.within(rules))
-    return classes, [Usable(i, own[0]) for i, own in found if len(own) == 1]
+    items = ((i, [label[x] for x in pool.tokens[i] if x in label]) for i in pool.within(rules))
+    return classes, [Usable(i, labels[0]) for i, labels in items if len(labels) == 1]
 
 
 def _tree_depth(pool: Pool, rules: Rules) -> Classed:
@@ -217,8 +217,8 @@ def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
 
     def find(pool: Pool, rules: Rules) -> Classed:
         verbal = ((i, pool.trees[i]) for i in pool.within(rules))
-        found = ((i, seen(tree, rules)) for i, tree in verbal if tree.upos[tree.root] in VERBS)
-        return classes, [Usable(i, classes.index(own)) for i, own in found if own in classes]
+        values = ((i, seen(tree, rules)) for i, tree in verbal if tree.upos[tree.root] in VERBS)
+        return classes, [Usable(i, classes.index(value)) for i, value in values if value in classes]
 
     return find
 
@@ -425,10 +425,12 @@ class Candidates:
     change: Changer | None
 
     @classmethod
-    def of(cls, name: str, trees: Pool | Trees | Sequence[Trees], rules: Rules) -> "Candidates":
+    def from_trees(
+        cls, name: str, trees: Pool | Trees | Sequence[Trees], rules: Rules
+    ) -> "Candidates":
         """What is usable for a task; ValueError for an unknown one."""
         checks.one_of(name, PROBING_TASKS, "task")
-        pool = trees if isinstance(trees, Pool) else Pool.of(trees)
+        pool = trees if isinstance(trees, Pool) else Pool.from_trees(trees)
         if name in FINDERS:
             return cls(pool, *FINDERS[name](pool, rules), None)
         classes, made = CHANGED[name]
@@ -436,9 +438,9 @@ class Candidates:
         usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
         return cls(pool, classes, usable, change)
 
-    def only(self, kept: Callable[[str], bool]) -> "Candidates":
+    def only(self, keep: Callable[[str], bool]) -> "Candidates":
         """Those alone whose base is kept."""
-        usable = [item for item in self.usable if kept(self.pool.bases[item.at])]
+        usable = [item for item in self.usable if keep(self.pool.bases[item.at])]
         return replace(self, usable=usable)
 
     @property
@@ -457,7 +459,9 @@ class Candidates:
         if self.change:
             return {0: len(self.usable) // 2}
         sizes = {cell: len(positions) for cell, positions in self.cells.items()}
-        return {bin_: min(n for (own, _), n in sizes.items() if own == bin_) for bin_, _ in sizes}
+        return {
+            bin_: min(n for (number, _), n in sizes.items() if number == bin_) for bin_, _ in sizes
+        }
 
     @property
     def largest(self) -> int:
@@ -489,7 +493,7 @@ def build(
     have the same base or the same letters and digits. Raises TooFewSentencesError; ValueError for
     an unknown task, trees of several languages, a part of fewer sentences than classes.
     """
-    return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
+    return drawn(name, Candidates.from_trees(name, trees, rules or Rules()), sizes, seed)
 
 
 def drawn(
@@ -510,12 +514,12 @@ def drawn(
     shared = 3 if test is None else 2
     there, needed = sum(candidates.capacity.values()), sum(per_class[:shared])
     if there < needed:
-        said = f"{there} sentences of each class can be had, and {needed} are needed"
+        lack = f"{there} sentences of each class can be had, and {needed} are needed"
         if candidates.change:
             n = len(candidates.usable)
-            said = f"{n} sentences are usable, and {2 * needed} are needed"
+            lack = f"{n} sentences are usable, and {2 * needed} are needed"
         raise TooFewSentencesError(
-            f"{name} in {pool.language}: {said}; lower the sizes, change the rules or add text"
+            f"{name} in {pool.language}: {lack}; lower the sizes, change the rules or add text"
         )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
@@ -549,10 +553,10 @@ def parallel_tasks(
     language, has draws as of `build`. What cannot have two examples of each class is left out.
     """
     tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
-    for code, own in trees.items():
-        pool = Pool.of(own)
+    for code, texts in trees.items():
+        pool = Pool.from_trees(texts)
         for name in names:
-            candidates = Candidates.of(name, pool, rules or Rules())
+            candidates = Candidates.from_trees(name, pool, rules or Rules())
             for fold in range(folds):
 
                 def tested(base: str, fold: int = fold) -> bool:
@@ -624,10 +628,10 @@ def _draw_changed(
                     f"{2 * sum(per_class)} examples could be made; lower the sizes or add text"
                 )
             at = waiting.pop()
-            own = pool.trees[at].key
+            source = pool.trees[at].key
             for tokens in candidates.change(at, rng):
                 key = letters(tokens)
-                if key not in made and (key == own or key not in bases):
+                if key not in made and (key == source or key not in bases):
                     made.add(key)
                     examples.append((at, 1, tokens))
                     break

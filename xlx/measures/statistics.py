@@ -236,18 +236,18 @@ def correlations(
 
 
 def unit_columns(
-    columns: Sequence[np.ndarray], kept: np.ndarray, method: str = "pearson"
+    columns: Sequence[np.ndarray], chosen: np.ndarray, method: str = "pearson"
 ) -> np.ndarray:
     """What least squares on the further columns leaves of the first two, ``(2, k, n)``.
 
-    In each of k sets of rows, ``kept``, boolean ``(k, n)``, of which the first has all: with mean 0
-    and squares that add up to 1, and 0 in the other rows. NaN in a set in which but rounding is
+    In each of k sets of rows, ``chosen``, boolean ``(k, n)``, of which the first has all: with mean
+    0 and squares that add up to 1, and 0 in the other rows. NaN in a set in which but rounding is
     left of what varies in the first.
     """
     if method == "spearman":
-        columns = [_ranks(values, kept) for values in columns]
-    sizes = np.maximum(kept.sum(axis=1, keepdims=True), 1)
-    columns = [kept * (x - (kept * x).sum(axis=1, keepdims=True) / sizes) for x in columns]
+        columns = [_ranks(values, chosen) for values in columns]
+    sizes = np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    columns = [chosen * (x - (chosen * x).sum(axis=1, keepdims=True) / sizes) for x in columns]
     left, given = np.array(columns[:2]), np.array(columns[2:])
     whole = (left[:, :1] ** 2).sum(axis=2, keepdims=True)
     if len(given):
@@ -257,11 +257,11 @@ def unit_columns(
     return left / np.sqrt(np.where(squares > ROUNDING * whole, squares, np.nan))
 
 
-def _ranks(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+def _ranks(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Mean rank of each value among those that are kept, ``(k, n)``."""
     order = np.argsort(values, kind="stable")
     first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values
-    mass = np.add.reduceat(kept[:, order], first, axis=1, dtype=float)
+    mass = np.add.reduceat(chosen[:, order], first, axis=1, dtype=float)
     rank = np.empty(len(values), dtype=int)
     rank[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(values)]))
     return (np.cumsum(mass, axis=1) - mass / 2)[:, rank]
