@@ -179,7 +179,11 @@ def _minimal_gaps(
             row[:] = lost[np.where(window, whole, np.inf).argmin()]
     return {
         "lost": least,
-        "seeds": np.array([_minima(whole, of_seed) / n for of_seed in by_seed]),
+        # NaN of a seed without a model in the window
+        "seeds": np.array(
+            [np.fmin.reduce(np.where(x, whole, np.nan), axis=1, initial=np.nan) for x in by_seed]
+        )
+        / n,
         "crossfitted": _crossfitted(first / (n // 2), second / (n - n // 2), windows),
     }
 
@@ -259,14 +263,6 @@ def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, flo
             freedom = total**2 / squares
     half = stats.t.ppf((1 + statistics.LEVEL) / 2, freedom) * np.sqrt(total / (n_seeds * n_groups))
     return mean, mean - half, mean + half
-
-
-def _minima(gaps: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """The least of ``(..., m)`` in each window, ``(..., n_levels)``; NaN in an empty one."""
-    least = np.full((*gaps.shape[:-1], len(windows)), np.nan)
-    for index in np.flatnonzero(windows.any(axis=1)):
-        least[..., index] = gaps[..., windows[index]].min(axis=-1)
-    return least
 
 
 def _crossfitted(first: np.ndarray, second: np.ndarray, windows: np.ndarray) -> np.ndarray:

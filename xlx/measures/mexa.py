@@ -21,7 +21,7 @@ from xlx.measures.statistics import share_interval
 from xlx.results import checks
 from xlx.results.deferred import deferred
 
-special, torch = deferred("scipy.special"), deferred("torch")
+stats, torch = deferred("scipy.stats"), deferred("torch")
 #: Arrays, or tensors.
 Matrix = TypeVar("Matrix", "np.ndarray", "torch.Tensor")
 
@@ -192,18 +192,9 @@ def beaten(cosines: Matrix, slack: Matrix | float) -> tuple[Matrix, Matrix]:
 def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.
 
-    C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as ``rivals``.
+    C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as ``rivals``: hypergeometric.
     """
-    free = total - 1 - np.asarray(rivals, dtype=np.float64)
-    possible = free >= n - 1
-    free = np.where(possible, free, n - 1)
-    logs = (
-        special.gammaln(free + 1)
-        - special.gammaln(free - n + 2)
-        - special.gammaln(total)
-        + special.gammaln(total - n + 1)
-    )
-    return np.where(possible, np.exp(logs), 0.0)
+    return stats.hypergeom.pmf(0, total - 1, np.clip(rivals, 0, total - 1), n - 1)
 
 
 def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:

@@ -88,8 +88,6 @@ class Rules:
     leaf: int = 1  # the depth of a tree of one word (0 counts steps)
     max_log_difference: float = 1.0  # of frequencies in SOMO
     odd_tags: tuple[str, ...] = ("NOUN", "VERB")  # of the words replaced
-    auxiliaries: bool = True  # a root without tense has that of its first auxiliary or copula
-    own_subjects: bool = False  # in CoordInv, both verbs must have a subject of their own
 
     def __post_init__(self) -> None:
         for name in ("length_edges", "depth_edges", "lengths", "depths"):
@@ -206,9 +204,9 @@ def _number(relation: str) -> Seen:
 
 
 def _tense(tree: Tree, rules: Rules) -> str | None:
-    """The tense of the root verb, or of what helps it."""
-    helping = tree.children(tree.root, "aux", "cop") if rules.auxiliaries else []
-    tenses = (tree.features[word].get("Tense") for word in (tree.root, *helping))
+    """The tense of the root verb; of one without, that of its first auxiliary or copula."""
+    words = tree.root, *tree.children(tree.root, "aux", "cop")
+    tenses = (tree.features[word].get("Tense") for word in words)
     return next(filter(None, tenses), None)
 
 
@@ -263,7 +261,7 @@ def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
     return changed
 
 
-def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] | None:
+def clauses(tree: Tree) -> tuple[int, int, int] | None:
     """Two coordinated main clauses, or None: positions ``(a, b, c)`` among the tokens.
 
     ``[:a]`` and ``[b:c]`` are the clauses, ``[a:b]`` what joins them, ``[c:]`` closing punctuation.
@@ -272,8 +270,6 @@ def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] |
     if len(conjuncts) != 1 or not {tree.upos[root], tree.upos[conjuncts[0]]} <= {*VERBS}:
         return None
     other = conjuncts[0]
-    if own_subjects and not all(tree.children(i, "nsubj", "csubj") for i in (root, other)):
-        return None
     # UD 1 has the conjunction below the first conjunct, UD 2 below the second.
     both = tree.children(root, "cc") + tree.children(other, "cc")
     joining = [i for i in both if root < i < other]
@@ -299,7 +295,7 @@ def coordination_inversions(pool: Pool, rules: Rules) -> Changer:
     """The clauses change places around the conjunction: CoordInv (section 4)."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
-        places = clauses(pool.trees[at], own_subjects=rules.own_subjects)
+        places = clauses(pool.trees[at])
         if places is not None:
             a, b, c = places
             tokens = pool.tokens[at]
