@@ -134,8 +134,9 @@ def test_values_are_compared_by_scores_and_differences() -> None:
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(12, 4)) for code in "abc"}
     groups = {"documents": np.arange(12) // 3, "sentences": range(12)}
-    packed = scoring.packed(abx.exact(states, groups=groups), "LD")
-    value = {part: np.stack([array, array]) for part, array in packed.items()}
+    exact = abx.exact({code: np.stack([x, x]) for code, x in states.items()}, groups=groups)
+    value = scoring.packed(exact.scores["LD"], "LD", 12)
+    value |= {part: np.stack([x, x]) for part, x in scoring.changes(exact, "LD").items()}
     value["cut"] = np.zeros(3, dtype=np.int64)
     difference = scoring.SCORE.difference
     assert difference(value, value) == 0
@@ -153,19 +154,19 @@ def test_values_are_compared_by_scores_and_differences() -> None:
 def test_comparisons_won_are_counted_whatever_their_number(n: int, bits: int) -> None:
     made, few = n * (n - 1), {"won": np.zeros((1, 1, 2), np.uint32)}
     twice = np.array([[2 * made, 2 * made - 7]])
-    scores = {"LD": twice[None] / (2 * made)}
-    packed = scoring.packed(abx.PairScores((("a", "b"),), (0,), n, scores), "LD")
+    scores = twice[None] / (2 * made)
+    packed = scoring.packed(scores, "LD", n)
     assert packed["won"].dtype == f"uint{bits}"
-    np.testing.assert_array_equal(packed["won"], twice)
+    np.testing.assert_array_equal(packed["won"], twice[None])
     # beside an entry of few sentences in a file of the ledger
     asks = [ledger.Ask("score", {"n": x}) for x in (0, n)]
     entries = [
         ledger.Entry(ask.kind, ask.identity, 1, ask.text, value, {})
-        for ask, value in zip(asks, (few, packed | {"won": packed["won"][None]}), strict=True)
+        for ask, value in zip(asks, (few, packed), strict=True)
     ]
     table = ledger.to_arrow(entries)
     read = [scoring.scores_of_pairs(ledger.from_arrow(table, row).value, n) for row in (0, 1)]
-    np.testing.assert_array_equal(read, [few["won"], scores["LD"]])
+    np.testing.assert_array_equal(read, [few["won"], scores])
 
 
 def test_without_a_document_that_holds_every_comparison_there_is_no_score() -> None:
@@ -177,20 +178,25 @@ def test_without_a_document_that_holds_every_comparison_there_is_no_score() -> N
     exact = abx.exact(states, masks=masks, groups={"documents": documents})
     left_out = exact.left_out["documents"]["MD, inside"][0, 0]
     assert np.isnan(left_out).tolist() == [True, False, False, False]
-    value = scoring.packed(exact, "MD, inside")
+    value = scoring.changes(exact, "MD, inside")
     assert np.isnan(value["documents pairs"]).tolist() == [True, False, False, False]
     change = value["documents pairs"].astype(float)
     assert np.isnan(Average(np.array(0.5), change, np.array([3, 1, 1, 1])).interval()).all()
     lost = abx.exact(states | {"c": np.full((6, 4), np.nan)}, groups={"documents": documents})
-    assert np.isnan(scoring.packed(lost, "LD")["score"]).tolist() == [
-        [False] * 2,
-        *[[True] * 2] * 2,
-    ]
+    by_pair = scoring.packed(lost.scores["LD"], "LD", 6)["score"]
+    assert np.isnan(by_pair[0]).tolist() == [[False] * 2, *[[True] * 2] * 2]
     parts = {part: x[None] for part, x in value.items()} | {"cut": np.zeros(2)}
-    parts["made"] = exact.masked["MD, inside"]
+    task = "MD, inside"
+    parts |= scoring.packed(exact.scores[task], task, 6, exact.masked[task])
     assert scoring.SCORE.difference(parts, parts) == 0
     known = parts | {"documents pairs": np.nan_to_num(parts["documents pairs"])}
     assert scoring.SCORE.difference(parts, known) == np.inf
+
+
+def test_a_mask_keeps_its_scores_where_a_pair_of_another_layer_has_none() -> None:
+    scores, made = np.array([[[0.5, 0.75]], [[np.nan, 0.25]]]), np.array([[4, 8]])
+    value = scoring.packed(scores, abx_scores.MATCHED, 6, made)
+    np.testing.assert_array_equal(scoring.scores_of_pairs(value, 6), scores)
 
 
 def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stored(

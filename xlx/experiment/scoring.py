@@ -297,7 +297,7 @@ def _scores(
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
     masks = constraints.masks_of(corpus, kinds, subject.encoder)
-    read, by_layer, n = subject.read(corpus), [], len(corpus)
+    read, layers = subject.read(corpus), []
     dtype = torch.float32 if read.counts and space != "raw" else read.dtype
     for vectors in read.layers(SPACES[space]):
         exact = abx.exact(
@@ -308,52 +308,49 @@ def _scores(
             device=read.device,
             dtype=dtype,
         )
-        by_layer.append({name: packed(exact, name) for name in names})
+        layers.append({name: (exact.scores[name][0], changes(exact, name)) for name in names})
     values = []
     for name in names:
-        parts = [layer[name] for layer in by_layer]
-        if any("score" in layer for layer in parts):  # as is, where a layer has pairs without one
-            parts = [
-                {k: x for k, x in layer.items() if k not in ("won", "share")}
-                | {"score": scores_of_pairs(layer, n).astype(np.float32)}
-                for layer in parts
-            ]
-        value = {part: np.stack([layer[part] for layer in parts]) for part in parts[0]}
-        made = {"made": exact.masked[name]} if name in exact.masked else {}
-        values.append(value | made | {"cut": np.array([read.cut[x] for x in corpus.languages])})
+        scores, parts = zip(*[layer[name] for layer in layers], strict=True)
+        value = packed(np.stack(scores), name, len(corpus), exact.masked.get(name))
+        value |= {part: np.stack([layer[part] for layer in parts]) for part in parts[0]}
+        values.append(value | {"cut": np.array([read.cut[x] for x in corpus.languages])})
     return values
 
 
-def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
-    """One layer: comparisons won, each counted twice, or their share, or the score.
+def packed(
+    scores: np.ndarray, task: str, n: int, made: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Scores ``(n_layers, n_pairs, 2)`` of n sentences, as they are stored.
 
-    And, as "documents pairs", what the average over the pairs changes by without each document,
-    float16: three digits, which is more than an interval needs.
+    Comparisons won, each counted twice, or their share; or the scores, where a pair has none.
+    ``made``: how many comparisons a mask leaves, ``(n_pairs, 2)``.
     """
-    n, scores = exact.n_sentences, exact.scores[task]
+    value = {} if made is None else {"made": made}
+    if np.isnan(scores).any() or (made is None and task not in BY_LANGUAGE):
+        return value | {"score": scores.astype(np.float32)}
+    if task not in BY_LANGUAGE:
+        return value | {"share": np.rint(_SHARES * scores).astype(np.uint16)}
+    twice = 2 * np.asarray(n * (n - 1) if made is None else made)
+    counts = np.uint32 if twice.max() < 2**32 else np.uint64  # from 46,342 sentences on
+    return value | {"won": np.rint(twice * scores).astype(counts)}
+
+
+def changes(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
+    """As "documents pairs", what the average over pairs changes by without each document.
+
+    Of one layer; float16: three digits, which is more than an interval needs. By language, and
+    without each sentence, of `BY_LANGUAGE` alone.
+    """
     weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
-    defined = not np.isnan(scores).any()
-    if defined and task in BY_LANGUAGE:
-        twice = 2 * np.asarray(exact.masked.get(task, n * (n - 1)))
-        counts = np.uint32 if twice.max() < 2**32 else np.uint64  # from 46,342 sentences on
-        value = {"won": np.rint(twice * scores[0]).astype(counts)}
-    elif defined and task in exact.masked:
-        value = {"share": np.rint(_SHARES * scores[0]).astype(np.uint16)}
-    else:
-        value = {"score": scores[0].astype(np.float32)}
-    for what, left_out in exact.left_out.items():
-        differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
-        for averaged, weight in weights.items():
-            if _errors_kept(what, averaged, task):
-                value[f"{what} {averaged}"] = (weight @ differences).astype(np.float16)
-    return value
-
-
-def _errors_kept(what: str, averaged: str, task: str) -> bool:
-    """Whether an average without each group is kept."""
-    if averaged == "languages" or what == "sentences":
-        return task in BY_LANGUAGE and (what == "documents" or averaged == "pairs")
-    return True
+    score = exact.scores[task][0].mean(axis=-1, keepdims=True)
+    return {
+        f"{what} {averaged}": (weight @ (left_out[task][0] - score)).astype(np.float16)
+        for what, left_out in exact.left_out.items()
+        for averaged, weight in weights.items()
+        if (what != "sentences" and averaged != "languages")
+        or (task in BY_LANGUAGE and (what == "documents" or averaged == "pairs"))
+    }
 
 
 def scores_of_pairs(value: Mapping[str, np.ndarray], n: int) -> np.ndarray:
@@ -378,7 +375,7 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     return work.largest_difference(*both)
 
 
-#: A value: ``cut`` and what `packed` has, all layers.
+#: A value: ``cut`` and what `packed` and `changes` have, all layers.
 SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores_apart)
 
 
@@ -544,7 +541,7 @@ def _unpacked(
         )
     n = len(corpus)
     scores = {name: scores_of_pairs(value, n) for name, value in values.items()}
-    changes: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
         for averaged in (*WEIGHTINGS, "languages"):
             by_measure = {
@@ -553,7 +550,7 @@ def _unpacked(
                 if f"{what} {averaged}" in value
             }
             if by_measure:
-                changes.setdefault(what, {})[averaged] = by_measure
+                left_out_change.setdefault(what, {})[averaged] = by_measure
     made = {name: value["made"] for name, value in values.items() if "made" in value}
     pairs = tuple(combinations(corpus.languages, 2))
     first = next(iter(values.values()))
@@ -568,7 +565,7 @@ def _unpacked(
         model=model,
         step=step,
         space=space,
-        left_out_change=changes,
+        left_out_change=left_out_change,
         sizes={what: group_sizes(labels) for what, labels in groupings(corpus).items()},
         cut=dict(zip(corpus.languages, first["cut"].tolist(), strict=True)),
         texts=tuple(map(corpus.text_hash, corpus.languages)),
