@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.measures.test_discrimination import literal
+from tests.measures.test_comparisons import literal
 from xlx.experiment import averages, scoring
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BagOfSubwords
@@ -39,8 +39,8 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
         np.testing.assert_allclose(ours.loc[ours["task"] == task, "score"], expected, atol=1e-7)
     dense = {code: rows.toarray().astype(float) for code, rows in counts.items()}
     for task in ("LD", "MD"):
-        pairs = itertools.permutations(dense.values(), 2)
-        by_hand = np.mean([literal(first, second, task) for first, second in pairs])
+        pairs, whole = itertools.permutations(dense, 2), (range(10), np.ones((10, 10)))
+        by_hand = np.mean([literal(dense, *pair, task, *whole) for pair in pairs])
         mean = averages.average(bag, task)
         assert mean.score == pytest.approx(by_hand)
         assert mean.error > 0

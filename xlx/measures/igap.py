@@ -170,7 +170,7 @@ def _minimal_gaps(
 
     ``lost`` is ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained.
     """
-    n, whole = lost.shape[1], lost.sum(axis=1)
+    n, whole = lost.shape[1], lost.sum(axis=1, dtype=float)
     first = (halves @ lost.T).astype(float)
     second = whole - first
     least = np.full((len(windows), n), np.nan)
