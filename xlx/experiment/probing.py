@@ -600,13 +600,11 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     """
     both = stored, computed
     if not isinstance(stored, pd.DataFrame):
-        counts = ["n_test", "majority"] + ["entities"] * ("entities" in stored)
-        if not all(np.array_equal(stored[k], computed.get(k)) for k in counts):
-            return np.inf
-        means = [[x["right"].mean(axis=-1).T / x["n_test"] for x in both]]
-        if "entities" in stored:
-            means.append([_transfer_f1(x).mean(axis=-1) for x in both])
-        return max(float(np.abs(first - second).max()) for first, second in means)
+        counts = [{k: x[k] for k in ("n_test", "majority", "entities") if k in x} for x in both]
+        means = [{"right": x["right"].mean(axis=-1).T / x["n_test"]} for x in both]
+        for mean, x in zip(means, both, strict=True):
+            mean |= {"f1": _transfer_f1(x).mean(axis=-1)} if "entities" in x else {}
+        return np.inf if work.largest_difference(*counts) else work.largest_difference(*means)
     # a ledger has the columns of all entries, in an order of its own
     counts = ["layer", "seed", "centred", "n", "n_train", "n_test", "n_lost", "n_cut", "majority"]
     counts = [name for name in counts if name in stored]
