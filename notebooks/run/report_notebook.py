@@ -6,13 +6,14 @@ The page is that of `xlx.report.command`. What the notebook asks for was compute
 it takes its results from the cache.
 """
 
-import argparse
 import os
 import sys
 import tempfile
 from pathlib import Path
 
 from notebooks.run.runner import NotebookFailed, run_cells
+from xlx.report import inputs
+from xlx.report.report_command import Report
 from xlx.results import paths, store
 from xlx.results.settings import current
 from xlx.subjects.identity import local_folder
@@ -22,7 +23,7 @@ from xlx.text.parallel import ParallelCorpus
 SOURCE = paths.NOTEBOOKS / "report.ipynb"
 
 
-def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCorpus) -> Path:
+def executed_copy(target: Path, options: Report, corpus: ParallelCorpus) -> Path:
     """Execute the notebook as the command line has it, on the same text, into ``target``.
 
     Raises `notebooks.run.runner.NotebookFailed` where a cell fails; then nothing is left.
@@ -33,20 +34,16 @@ def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCor
         "corpus": _from_anywhere(options.text),
         "languages": list(corpus.languages),
         "n_sentences": len(corpus),
-        "pivot": options.pivot,
-        "references": options.reference and [_from_anywhere(name) for name in options.reference],
-        "tasks": [str(Path(file).resolve()) for file in options.tasks or ()],
+        "pivot": inputs.pivot_of(corpus, options.pivot),
+        "references": options.references and [_from_anywhere(x) for x in options.references],
+        "tasks": [str(file) for file in options.files],
         "probe": options.probe,
         "quick": options.quick,
-        "reading": {
-            name: vars(options)[name]
-            for name in ("pooling", "special_tokens", "quantization")
-            if vars(options)[name]
-        },
+        "reading": {name: value for name, value in options.how.items() if value},
         "device": options.device,
         "device_map": options.device_map,
         "token_budget": options.token_budget,
-        "dtype": options.dtype,
+        "dtype": current().dtype,
     }
     environment = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
     with tempfile.TemporaryDirectory() as folder:
@@ -62,9 +59,7 @@ def _from_anywhere(name: str) -> str:
     return str(folder.resolve()) if folder and not folder.is_relative_to(paths.MODELS) else name
 
 
-def leave_notebook(
-    folder: Path, options: argparse.Namespace, corpus: ParallelCorpus
-) -> Path | None:
+def leave_notebook(folder: Path, options: Report, corpus: ParallelCorpus) -> Path | None:
     """The executed copy beside a report; None, and a sentence, where a cell fails."""
     try:
         return executed_copy(folder / "report.ipynb", options, corpus)

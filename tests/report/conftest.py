@@ -39,6 +39,18 @@ def refused(capsys: pytest.CaptureFixture) -> Callable[..., str]:
     return line_of
 
 
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture) -> Callable[..., str]:
+    """What a command that ends well says."""
+
+    def output_of(*given: object) -> str:
+        capsys.readouterr()
+        assert command.main([*map(str, given)]) == 0
+        return capsys.readouterr().out
+
+    return output_of
+
+
 @pytest.fixture(scope="session")
 def corpus() -> ParallelCorpus:
     return parallel.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)

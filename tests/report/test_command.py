@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+import xlx
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
 from xlx.experiment.scoring import BAG, LENGTH_ALONE, Subject, subject_scores
-from xlx.report import command, options
+from xlx.report import command, options, report_command
 from xlx.report.inputs import (
     QUICK_LANGUAGES,
     quick_languages,
@@ -24,7 +25,7 @@ from xlx.report.inputs import (
     reported_text,
 )
 from xlx.results import paths
-from xlx.subjects import folders, identity, states
+from xlx.subjects import identity, states
 from xlx.text.parallel import ParallelCorpus
 
 LAST_STEP = str(identity.checkpoints("mini-infoxlm")[-1].path)
@@ -50,47 +51,31 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
         assert shown.replace("-", "−") in answer["sentence"]
 
 
-@pytest.mark.parametrize("architecture", ["xlm-roberta", "t5"])
 def test_a_second_run_computes_nothing(
-    architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = tiny.save(tmp_path / "own", architecture)
-    if architecture == "xlm-roberta":  # whose embedding layer says nothing of a sentence
-        (own / "1_Pooling").mkdir()
-        (own / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
-    given = ["report", str(own), *SMALL, "--out", str(tmp_path / "out")]
-    assert command.main(given) == 0
-    said = json.loads((tmp_path / "out" / "report.json").read_text())
-    layers = pd.read_parquet(tmp_path / "out" / "tables" / "layers.parquet")
-    lost = layers[layers["score"].isna()]
-    if architecture == "t5":
-        assert lost.empty
-        assert said["notes"] == []
-    else:
-        assert {*zip(lost["space"], lost["layer"], strict=True)} == {("centred", 0)}
-        assert said["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
-        assert said["models"]["own"]["vector"] == "cls of tokens"
-    first = (tmp_path / "out" / "tables" / "layers.csv").read_bytes()
-    references = pd.read_parquet(tmp_path / "out" / "tables" / "references.parquet")
-    assert set(references["reference"]) == {BAG, LENGTH_ALONE}  # and no untrained one
-
-    def unwanted(*_: object) -> None:
-        raise AssertionError("a model reads what it has read")
-
-    monkeypatch.setattr(states, "hidden_states", unwanted)
-    monkeypatch.setattr(command, "estimate", lambda *_: "not long")
-    assert command.main(given) == 0
-    assert (tmp_path / "out" / "tables" / "layers.csv").read_bytes() == first
-
-
-def test_an_estimate_is_said_before(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    out = tmp_path / "out"
-    given = ["report", "mini-infoxlm", *SMALL, "--out", str(out), "--estimate"]
-    assert command.main(given) == 0
-    said = capsys.readouterr().out
+    own, out = tiny.save(tmp_path / "own", "xlm-roberta"), tmp_path / "out"
+    (own / "1_Pooling").mkdir()  # whose embedding layer says nothing of a sentence
+    (own / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    given = ["report", own, *SMALL, "--out", out]
+    said = shown(*given, "--estimate")
     assert "12 sentences of wmt24pp in 2 languages" in said
     assert "GB of memory" in said
     assert not out.exists()
+    shown(*given)
+    said, tables = json.loads((out / "report.json").read_text()), out / "tables"
+    layers = pd.read_parquet(tables / "layers.parquet")
+    lost = layers[layers["score"].isna()]
+    assert {*zip(lost["space"], lost["layer"], strict=True)} == {("centred", 0)}
+    assert said["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
+    assert said["models"]["own"]["vector"] == "cls of tokens, special ones too"
+    first = (tables / "layers.csv").read_bytes()
+    references = pd.read_parquet(tables / "references.parquet")
+    assert set(references["reference"]) == {BAG, LENGTH_ALONE}  # and no untrained one
+    monkeypatch.setattr(states, "hidden_states", lambda *_: pytest.fail("a model reads again"))
+    monkeypatch.setattr(report_command, "estimate", lambda *_: "not long")
+    shown(*given)
+    assert (tables / "layers.csv").read_bytes() == first
 
 
 def test_a_stop_says_how_to_go_on(
@@ -99,16 +84,16 @@ def test_a_stop_says_how_to_go_on(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "report_tables", stopped)
+    monkeypatch.setattr(report_command, "report_tables", stopped)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 130
     assert "goes on from here" in capsys.readouterr().err
 
 
-def test_a_model_is_read_as_the_options_say(tmp_path: Path) -> None:
+def test_a_model_is_read_as_the_options_say(tmp_path: Path, shown: Callable[..., str]) -> None:
     name = "<img src=x onerror=a()>'\" & ${title}"
     folder, out = tiny.save(tmp_path / name), tmp_path / "out"
-    given = ["report", str(folder), *SMALL, "--pooling", "last", "--special-tokens"]
-    assert command.main([*given, "--token-budget", "200", "--out", str(out)]) == 0
+    given = ["report", folder, *SMALL, "--pooling", "last", "--special-tokens"]
+    shown(*given, "--token-budget", 200, "--out", out)
     said = json.loads((out / "report.json").read_text())
     assert said["models"][name]["vector"] == "last of tokens, special ones too, as asked"
     text, _ = reported_text("wmt24pp", ["en", "de"], 12)
@@ -119,9 +104,8 @@ def test_a_model_is_read_as_the_options_say(tmp_path: Path) -> None:
     expected = scored.table().groupby("layer")["score"].mean()
     assert found.to_dict() == pytest.approx(expected.to_dict())
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert f"<strong>{html.escape(name)}: layer " in page  # a name is shown, and nothing of it run
+    assert f"<h1>What {html.escape(name)} shares across languages</h1>" in page
     assert "<img src=x" not in page
-    assert "above that of a bag of its subwords" in page
 
 
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:
@@ -167,21 +151,30 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
     assert text.sentences["ja"] == corpus.sentences["ja"]
 
 
+def test_the_version_and_languages_by_name(shown: Callable[..., str]) -> None:
+    assert shown("--version") == f"xlx {xlx.__version__}\n"
+    named = ["--languages", "german, en,Hindi", "--pivot", "german", "--estimate"]
+    said = shown("report", "mini-infoxlm", *SMALL, *named)
+    assert "12 sentences of wmt24pp in 3 languages" in said
+
+
 def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> None:
-    own = ["mini-infoxlm", *SMALL]
     for given, says in (
-        (["no-such/model", *SMALL], "no-such/model"),
-        ([*own, "--dtype", "int8"], "int8"),
-        ([*own, "--languages", "de"], "alone, and a report compares languages"),
-        ([*own, "--languages", "de,tlh"], "tlh"),
-        ([*own, "--text", "no/folder"], "no/folder"),
-        ([*own, "--pivot", "ja"], "ja"),
-        ([*own, "--sentences", "0"], "--sentences is 0"),
-        ([*own, "--sentences", "3"], "take more sentences"),
-        ([*own, "--tasks", "no-such.csv"], "no-such.csv"),
-        (["mini-infoxlm", LAST_STEP, *SMALL], "are the same model: name it once"),
+        (["no-such/model"], "no-such/model"),
+        (["mini-infoxml"], "there is no model mini-infoxml: do you mean mini-infoxlm?"),
+        (["mini-infoxlm", "--dtype", "int8"], "int8"),
+        (["mini-infoxlm", "--languages", "de"], "alone, and a report compares languages"),
+        (["mini-infoxlm", "--languages", "de,tlh"], "tlh"),
+        (["mini-infoxlm", "--text", "no/folder"], "no/folder"),
+        (["mini-infoxlm", "--pivot", "ja"], "ja"),
+        (["mini-infoxlm", "--sentences", "0"], "--sentences is 0"),
+        (["mini-infoxlm", "--sentences", "some"], "--sentences"),
+        (["mini-infoxlm", "--sentences", "3"], "take more sentences"),
+        (["mini-infoxlm", "--tasks", "no-such.csv", "other.csv"], "no-such.csv"),
+        (["mini-infoxlm", "--refrence", "none"], "no option --refrence: do you mean --reference?"),
+        (["mini-infoxlm", LAST_STEP], "are the same model: name it once"),
     ):
-        assert says in refused("report", *given)
+        assert says in refused("report", *given[:1], *SMALL, *given[1:])
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_read(
@@ -199,12 +192,9 @@ def test_what_is_larger_than_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     small = SimpleNamespace(free_bytes=lambda device: 1e4)
-    monkeypatch.setattr(command, "folders", small)
+    monkeypatch.setattr(report_command, "folders", small)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     assert "the states of 12 sentences in 2 languages need" in capsys.readouterr().err
-    monkeypatch.setattr(folders, "free_bytes", small.free_bytes)
-    assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
-    assert "GB of weights in float32" in capsys.readouterr().err
 
 
 def test_a_quick_report_is_of_few_languages_unless_they_are_named() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests import tiny
 from xlx.measures import mexa
-from xlx.report import command
 from xlx.results import paths
 from xlx.results.settings import settings
 from xlx.subjects import loading, states
@@ -43,38 +42,26 @@ def test_rows_are_the_scores_of_the_paper(
     tmp_path: Path,
     model: Path,
     text: Path,
-    capsys: pytest.CaptureFixture,
+    shown: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = [
-        "mexa",
-        str(model),
-        "--text",
-        str(text),
-        "--out",
-        str(tmp_path / "out"),
-        "--special-tokens",
-        "--tasks",
-        str(scores_csv(tmp_path)),
-    ]
-    assert command.main([*given, "--estimate"]) == 0
-    assert "computing 2 languages, raw and centred: about" in capsys.readouterr().out
-    assert not (tmp_path / "out").exists()
-    assert command.main(given) == 0
-    table = pd.read_csv(tmp_path / "out" / "mexa.csv").set_index("language")
+    out, scores = tmp_path / "out", scores_csv(tmp_path)
+    given = ["mexa", model, "--text", text, "--out", out, "--special-tokens", "--tasks", scores]
+    said = shown(*given, "--estimate")
+    assert "computing 2 languages, raw and centred: about" in said
+    assert not out.exists()
+    said = shown(*given).splitlines()
+    table = pd.read_csv(out / "mexa.csv").set_index("language")
     assert list(table.index) == ["de", "sw"]
-    assert list(table.loc["sw", ["name", "family", "script"]]) == [
-        "Swahili",
-        "Atlantic-Congo",
-        "Latn",
-    ]
+    known = table.loc["sw", ["name", "family", "script"]]
+    assert [*known] == ["Swahili", "Atlantic-Congo", "Latn"]
     corpus, encoder = parallel.load(str(text)), loading.load(model)
     for pooling in ("weighted_mean", "last"):
-        own = {
-            x: states.embed(encoder, y, pooling=pooling, special_tokens=True).states
-            for x, y in corpus.sentences.items()
+        vectors = {
+            code: states.embed(encoder, x, pooling=pooling, special_tokens=True).states
+            for code, x in corpus.sentences.items()
         }
-        mu = mexa.scores(own).mu
+        mu = mexa.scores(vectors).mu
         np.testing.assert_allclose(table[pooling], mu.max(axis=0), atol=1e-4)
         np.testing.assert_array_equal(table[f"{pooling} layer"], mu.argmax(axis=0))
         assert f"{pooling} centred high" in table
@@ -82,28 +69,21 @@ def test_rows_are_the_scores_of_the_paper(
     assert list(table["band, QA"]) == list(mexa.bands(table["adjusted, QA"]).astype(str))
     np.testing.assert_allclose(table["less bag"], table["weighted_mean"] - table["bag"], atol=2e-4)
     assert ((table["above bag"] == "yes") == (table["less bag low"] > 0)).all()
-    said = capsys.readouterr().out.splitlines()
-    assert said[-4].startswith("2 languages with en: MEXA of own (weighted mean) is")
+    assert said[-5].startswith("2 languages with en: MEXA of own (weighted mean) is")
     assert said[-2].startswith("above a bag of its own subwords in")
-    page = (tmp_path / "out" / "mexa.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said[-4:-1])
-
-    def unwanted(*_: object) -> None:
-        raise AssertionError("a model reads what it has read")
-
-    monkeypatch.setattr(states, "hidden_states", unwanted)
-    assert command.main(given) == 0
-    assert "nothing is computed" in capsys.readouterr().out
+    page = (out / "mexa.html").read_text(encoding="utf-8")
+    assert all(line in page for line in said[-5:-1])
+    monkeypatch.setattr(states, "hidden_states", lambda *_: pytest.fail("a model reads again"))
+    assert "nothing is computed" in shown(*given)
 
 
 def test_a_public_model_is_answered_without_its_weights(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+    tmp_path: Path, shown: Callable[..., str]
 ) -> None:
-    out = str(tmp_path / "out")
     with settings(ledger=paths.RESULTS):
-        assert command.main(["mexa", "multilingual-e5-small", "--out", out]) == 0
-    assert "nothing is computed" in capsys.readouterr().out
-    table = pd.read_csv(tmp_path / "out" / "mexa.csv")
+        said = shown("mexa", "multilingual-e5-small", "--out", tmp_path)
+    assert "nothing is computed" in said
+    table = pd.read_csv(tmp_path / "mexa.csv")
     assert len(table) == 202
     assert not (table[["name", "family", "script"]] == "?").any(axis=None)
     assert table["above bag"].eq("yes").sum() > 190
@@ -132,7 +112,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
         ("--languages", "de", "alone, and"),
         ("--pooling", "cls", "pooling 'cls'"),
         ("--dtype", "int8", "dtype"),
-        ("--pooling", "first", "invalid choice: 'first'"),
+        ("--pooling", "first", "--pooling 'first'"),
         ("--poolin", "last", "no option --poolin: do you mean --pooling?"),
         ("--tasks", "no-such.csv", "no-such.csv"),
         ("--tasks", "scores.csv", "no score in en"),

@@ -83,9 +83,9 @@ def test_a_text_that_is_read_otherwise_is_named_by_language(
     model = tiny.save(tmp_path / "model", "bert", spread=2.0)
     PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="[UNK]").save_pretrained(model)
     code, said = examined(capsys, model, "--text", text)
-    found = {x[8:10]: x for x in said.get("note", []) if x.startswith("text in ")}
-    assert (code, set(found)) == (0, set(noted)), said
-    assert all(part in found[language] for language, part in noted.items()), found
+    notes = {x[8:10]: x for x in said.get("note", []) if x.startswith("text in ")}
+    assert (code, set(notes)) == (0, set(noted)), said
+    assert all(part in notes[language] for language, part in noted.items()), notes
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -113,8 +113,8 @@ def test_what_is_read_otherwise_is_named(
     results = tmp_path / "results"
     results.mkdir()
     for code in ("de", "fr"):  # a file a language, and another one
-        found = {"xnli_" + code: {"acc,none": 0.4}}
-        write(results / f"{code}.json", {"model_name": str(model), "results": found})
+        scores = {"xnli_" + code: {"acc,none": 0.4}}
+        write(results / f"{code}.json", {"model_name": str(model), "results": scores})
     write(results / "other.json", {"results": {"hellaswag": {"acc,none": 0.4}}})
     (results / "own.csv").write_text(f"task,model,language,score\nQA,{model},de,0.5\n")
     (results / "foreign.csv").write_text("a,b\n1,2\n")
@@ -127,8 +127,12 @@ def test_what_is_read_otherwise_is_named(
         "scores: foreign.csv, other.json not counted: ",
     ):
         assert part in noted, noted
-    told = ["QA in 1 languages, of 1 files", "xnli in 2 languages, of 2 files", f"3 are of {model}"]
-    assert [x for x in said["ok"] if x.startswith("scores")] == [f"scores: {x}" for x in told]
+    lines = [
+        "QA in 1 languages, of 1 files",
+        "xnli in 2 languages, of 2 files",
+        f"3 are of {model}",
+    ]
+    assert [x for x in said["ok"] if x.startswith("scores")] == [f"scores: {x}" for x in lines]
     (model / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
     _, said = examined(capsys, model, "--text", text, "--pooling", "cls")
     assert "layers where nothing is left without a language's mean: 0" in said["note"]
@@ -143,7 +147,7 @@ def test_what_is_read_otherwise_is_named(
         ({}, ["--text", "no/folder"], 1, "no/folder"),
         ({}, ["--languages", "en"], 1, "alone, and"),
         ({}, ["--tasks", "no.csv"], 1, "no.csv"),
-        ({}, ["--pooling", "weighted_mode"], 2, "invalid choice: 'weighted_mode'"),
+        ({}, ["--pooling", "weighted_mode"], 2, "--pooling 'weighted_mode'"),
         ({}, ["--task", "no.csv"], 2, "no option --task: do you mean --tasks?"),
     ],
 )

@@ -11,7 +11,7 @@ from tests import tiny
 from tests.experiment.test_transfers import made
 from xlx.experiment.transfers import Transfers, TransferTask, shared_subwords
 from xlx.measures.igap import MEAN_TARGET
-from xlx.report import command, igap_command
+from xlx.report import igap_command
 from xlx.subjects import finetuning
 
 CODES = ("en", "de", "ja")
@@ -29,67 +29,39 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_rows_are_those_of_the_library(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    model: str, tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = [
-        "igap",
-        model,
-        "--languages",
-        "de,ja",
-        "--epochs",
-        "60",
-        "--lr",
-        "0.003",
-        "--dtype",
-        "tf32",
-        "--seeds",
-        "2",
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    assert command.main([*given, "--estimate"]) == 0
-    assert "computing 4 runs" in capsys.readouterr().out
+    line = f"igap {model} --languages german,ja --epochs 60 --lr 0.003 --dtype tf32 --seeds 2"
+    given = [*line.split(), "--out", str(tmp_path / "out")]
+    assert "computing 4 runs" in shown(*given, "--estimate")
     assert not (tmp_path / "out").exists()
     asked = []
     tune = finetuning.finetune_all
     monkeypatch.setattr(finetuning, "finetune_all", lambda jobs: asked.append(jobs) or tune(jobs))
-    assert command.main(given) == 0
-    said = capsys.readouterr().out
+    said = shown(*given)
     rows = pd.read_csv(tmp_path / "out" / "igap.csv").set_index(["subject", "target"])
     (jobs,) = asked
-    assert [(job.model == model, job.recipe.learning_rate, job.recipe.dtype) for job in jobs] == [
-        (True, 0.003, "tf32"),
-        (True, 0.003, "tf32"),
-        (False, 3e-4, "tf32"),
-        (False, 3e-4, "tf32"),
-    ]
+    recipes = [(job.model == model, job.recipe.learning_rate, job.recipe.dtype) for job in jobs]
+    assert recipes == [(True, 0.003, "tf32")] * 2 + [(False, 3e-4, "tf32")] * 2
     task = igap_command.labelled_task()
-    of = Transfers(task, tuple(tune(jobs[:2])))
-    own, gaps = rows.loc["tiny"], of.gap_table().loc["en"]
+    transfers = Transfers(task, tuple(tune(jobs[:2])))
+    own, gaps = rows.loc["tiny"], transfers.gap_table().loc["en"]
     columns = ["value", "low", "high", "kept", "kept_low", "kept_high"]
     targets = ["de", "ja", MEAN_TARGET]
     np.testing.assert_allclose(
         own.loc[targets, igap_command._ENDS], gaps.loc[targets, columns], atol=1e-4
     )
     for code in CODES:
-        right = [
-            (run.predictions[f"test {code}"][-1] == task.test[code].labels).mean()
-            for run in of.runs
-        ]
+        gold = task.test[code].labels
+        right = [(run.predictions[f"test {code}"][-1] == gold).mean() for run in transfers.runs]
         assert own.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
-    shared = shared_subwords(model, task, ["en"])["interlingual"]
-    assert rows.loc[("shared subwords", MEAN_TARGET), "igap"] == pytest.approx(
-        shared.mean(), abs=1e-4
-    )
-    assert rows.loc[("one label", MEAN_TARGET), ["igap", "kept", "accuracy"]].tolist() == [
-        0.5,
-        0,
-        0.5,
-    ]
+    shared = shared_subwords(model, task, ["en"])["interlingual"].mean()
+    means = rows.xs(MEAN_TARGET, level="target")
+    assert means.loc["shared subwords", "igap"] == pytest.approx(shared, abs=1e-4)
+    assert means.loc["one label", ["igap", "kept", "accuracy"]].tolist() == [0.5, 0, 0.5]
     page = (tmp_path / "out" / "igap.html").read_text(encoding="utf-8")
     assert all(line in page for line in said.splitlines()[2:6])
-    assert command.main([*given, "--estimate"]) == 0
-    assert "nothing is computed" in capsys.readouterr().out
+    assert "nothing is computed" in shown(*given, "--estimate")
 
 
 def test_printed_rows_are_those_of_the_nearest_table(model: str) -> None:
@@ -124,12 +96,12 @@ def test_what_cannot_be_is_said_in_a_sentence(tmp_path: Path, refused: Callable[
         quantization_config={"load_in_8bit": True, "quant_method": "bitsandbytes"},
     )
     for given, says in (
-        ([encoder, "--quantization", "4bit"], "leave out --quantization: all weights are learnt"),
-        ([encoder, "--device-map", "auto"], "leave out --device-map: all weights are learnt"),
-        ([packed], "give the weights that packed was quantised from: all weights are learnt"),
+        ([encoder, "--quantization", "4bit"], "all weights are learnt, on one device: leave out"),
+        ([encoder, "--device-map", "auto"], "leave out --quantization and --device-map"),
+        ([packed], "give the weights that the model was quantised from"),
         ([decoder], "of the kind decoder, and only encoders are fine-tuned"),
         (["no/such"], "no/such"),
-        ([encoder, "--task", "nagation"], "invalid choice: 'nagation'"),
+        ([encoder, "--task", "nagation"], "no --task 'nagation': choose negation"),
         ([encoder, "--task", "PI", "--languages", "de,sw"], "sw"),
         ([encoder, "--task", "PI", "--languages", "en"], "name one to transfer to"),
         ([encoder, "--seeds", "0"], "--seeds is 0"),

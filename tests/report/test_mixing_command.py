@@ -12,7 +12,7 @@ from tests import tiny
 from tests.experiment.test_asked_models import headed
 from xlx.experiment import grids
 from xlx.measures import mixing
-from xlx.report import command, mixing_command
+from xlx.report import mixing_command
 from xlx.subjects import loading
 from xlx.subjects.predicting import Headed
 from xlx.text import labelled, questions
@@ -26,84 +26,72 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return headed(tmp_path_factory.mktemp("models") / "nli", id2label=THREE)
 
 
-def test_rows_are_those_of_the_library(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = ["mixing", model, *SMALL, "--out", str(tmp_path / "out")]
-    assert command.main(given) == 0
-    said = capsys.readouterr().out
-    assert "12 pairs in 3 languages, 144 inputs" in said
-    table = pd.read_csv(tmp_path / "out" / "mixing.csv")
-    codes = ["en", "de", "zh"]
-    sets, _ = labelled.parallel_examples("NLI", codes, "test", source="xnli-whole")
-    sets = {code: part.take(12, 1) for code, part in sets.items()}
-    asked = {
-        "both texts": sets,
-        "second text alone": {
-            code: replace(part, first=part.second, second=None) for code, part in sets.items()
-        },
-    }
-    right = {}
-    for what, of in asked.items():
-        (grid,) = grids.grid([Headed(model)], of)
-        right[what] = grid.scores["accuracy"]
-        groups = grids.groups_of(sets["en"])
-        expected = [mixing.summary(right[what], codes, groups)]
-        merged = {"entailment": [0], "not-entailment": [1, 2]}
-        expected.append(mixing.by_label(right[what], sets["en"].labels, merged, codes, groups))
-        for rows, is_all in zip(expected, (True, False), strict=True):
-            own = table[(table["asked"] == what) & ((table["label"] == "all") == is_all)]
-            for column in ("score", "low", "high"):
-                np.testing.assert_allclose(own[column], rows[column], atol=1e-4)
-    gap = mixing.paired_difference(*right.values(), codes, groups)
-    own = table[table["asked"] == "what the first adds"]
-    np.testing.assert_allclose(
-        own[["score", "low", "high"]], gap[["score", "low", "high"]], atol=1e-4
-    )
-    page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said.splitlines()[2:5])
-    assert page.count("<td>printed</td>") == 3 * 3  # three models, all and two labels
-    monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
-    assert command.main(given) == 0
-
-
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return headed(
-        tmp_path_factory.mktemp("models") / "reader", head="QuestionAnswering", positions=256
-    )
+    folder = tmp_path_factory.mktemp("models") / "reader"
+    return headed(folder, head="QuestionAnswering", positions=256)
+
+
+def check_rows(folder: Path, expected: dict[tuple[str, str], pd.DataFrame], printed: int) -> None:
+    """What is written is what the library has, by what is asked and label, and printed rows."""
+    table = pd.read_csv(folder / "mixing.csv")
+    for (asked, label), rows in expected.items():
+        written = table[(table["asked"] == asked) & (table["label"] == label)]
+        for column in ("score", "low", "high"):
+            np.testing.assert_allclose(written[column], rows[column], atol=1e-4)
+    assert (folder / "mixing.html").read_text().count("<td>printed</td>") == printed
+
+
+def test_rows_are_those_of_the_library(
+    model: str, tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["mixing", model, *SMALL, "--out", tmp_path]
+    said, codes = shown(*given), ["en", "de", "zh"]
+    assert "12 pairs in 3 languages, 144 inputs" in said
+    sets, _ = labelled.parallel_examples("NLI", codes, "test", source="xnli-whole")
+    sets = {code: part.take(12, 1) for code, part in sets.items()}
+    alone = {code: replace(part, first=part.second, second=None) for code, part in sets.items()}
+    (both,), (second,) = (grids.grid([Headed(model)], x) for x in (sets, alone))
+    right = [x.scores["accuracy"] for x in (both, second)]
+    shared, merged = (codes, both.groups), {"entailment": [0], "not-entailment": [1, 2]}
+    expected = {
+        (asked, label): rows
+        for asked, part in zip(("both texts", "second text alone"), right, strict=True)
+        for label, rows in mixing.by_label(part, sets["en"].labels, merged, *shared).groupby(
+            "label"
+        )
+    }
+    expected["both texts", "all"] = mixing.summary(right[0], *shared)
+    expected["second text alone", "all"] = mixing.summary(right[1], *shared)
+    expected["what the first adds", "all"] = mixing.paired_difference(*right, *shared)
+    check_rows(tmp_path, expected, 3 * 3)  # three models, all and two labels
+    assert all(line in (tmp_path / "mixing.html").read_text() for line in said.splitlines()[2:5])
+    monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
+    assert "nothing is computed" in shown(*given)
 
 
 def test_a_reader_is_asked_with_and_without_a_question(
-    reader: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    reader: str, tmp_path: Path, shown: Callable[..., str]
 ) -> None:
-    given = ["mixing", reader, "--languages", "en,zh", "--pairs", "5"]
-    assert command.main([*given, "--estimate"]) == 0
-    assert "5 questions in 2 languages, 30 inputs\n30 of them are" in capsys.readouterr().out
-    given += ["--out", str(tmp_path / "out")]
-    assert command.main(given) == 0
-    said, codes = capsys.readouterr().out, ["en", "zh"]
-    table = pd.read_csv(tmp_path / "out" / "mixing.csv")
+    given = ["mixing", reader, "--languages", "english,zh", "--pairs", "5", "--out", tmp_path]
+    said = shown(*given, "--estimate")
+    assert "5 questions in 2 languages, 30 inputs\ncomputing 30 inputs: about" in said
+    said, codes = shown(*given), ["en", "zh"]
     sets, _ = questions.parallel_questions("xquad", codes, per_context=1)
     sets = {code: part.take(5, 1) for code, part in sets.items()}
     blank = {code: questions.questionless(part) for code, part in sets.items()}
-    found = {"question and context": sets, "context alone": blank}
-    found = {name: grids.grid([Headed(reader)], of)[0] for name, of in found.items()}
-    found |= {one.model: one for one in grids.without_reading(sets)}
-    assert len(found) == 5
-    for asked, one in found.items():
-        for measure in ("F1", "EM"):
-            rows = mixing.summary(one.scores[f"{measure}, SQuAD"], codes, np.arange(5))
-            own = table[(table["asked"] == asked) & (table["measure"] == measure)]
-            for column in ("score", "low", "high"):
-                np.testing.assert_allclose(own[column], rows[column], atol=1e-4)
-    several = found["question and context"].n_cut.sum()
-    assert several
-    assert f"{several} of 20 inputs were longer" in said
-    page = (tmp_path / "out" / "mixing.html").read_text(encoding="utf-8")
-    assert page.count("<td>printed</td>") == 3 * 2  # three models, two scores
-    monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
-    assert command.main(given) == 0
+    (both,), (alone,) = (grids.grid([Headed(reader)], x) for x in (sets, blank))
+    several = {x.model: x for x in grids.without_reading(sets)}
+    assert len(several) == 3
+    several |= {"question and context": both, "context alone": alone}
+    expected = {
+        (asked, label): mixing.summary(x.scores[f"{label}, SQuAD"], codes, np.arange(5))
+        for asked, x in several.items()
+        for label in ("F1", "EM")
+    }
+    check_rows(tmp_path, expected, 3 * 2)  # three models, two scores
+    assert both.n_cut.sum()
+    assert f"{both.n_cut.sum()} of 20 inputs were longer" in said
 
 
 def test_more_questions_than_paragraphs() -> None:
@@ -113,38 +101,32 @@ def test_more_questions_than_paragraphs() -> None:
 
 
 def test_printed_rows_are_means_as_printed() -> None:
-    printed = mixing_command.printed_rows_of((1, 5), ["entailment", "not-entailment"])
+    labels = ["all", "entailment", "not-entailment"]
+    printed = mixing_command.printed_rows_of((1, 5), labels)
     rows = printed[printed["language"] == mixing.OVERALL].set_index(["model", "label", "setting"])
-    own = pd.read_csv("data/published/within_across/table1_nli.csv")
-    own = own[(own["language"] == "avg") & (own["model"] == "mBERT")].set_index("setting")["value"]
+    table = pd.read_csv("data/published/within_across/table1_nli.csv")
+    means = table.query("language == 'avg' and model == 'mBERT'").set_index("setting")["value"]
     for setting in ("within", "across"):
-        assert rows.loc[("mBERT", "all", setting), "score"] == pytest.approx(own[setting] / 100)
-    assert set(printed["label"]) == {"all", "entailment", "not-entailment"}
+        assert rows.loc[("mBERT", "all", setting), "score"] == pytest.approx(means[setting] / 100)
+    assert [*printed["label"].unique()] == labels
 
 
 @pytest.mark.parametrize(
-    ("names", "told", "classes"),
+    ("names", "labels", "classes"),
     [
-        (THREE, None, ("contradiction", "neutral", "entailment")),
-        ({0: "not_entailment", 1: "ENTAILMENT"}, None, ("not-entailment", "entailment")),
-        ({0: "not_paraphrase", 1: "paraphrase"}, None, ("different", "paraphrase")),
-        (
-            {0: "LABEL_0", 1: "LABEL_1"},
-            ["Equivalent", "not equivalent"],
-            ("paraphrase", "different"),
-        ),
+        (["not_entailment", "ENTAILMENT"], [], ("not-entailment", "entailment")),
+        (["not_paraphrase", "paraphrase"], [], ("different", "paraphrase")),
+        (["LABEL_0", "LABEL_1"], ["Equivalent", "not equivalent"], ("paraphrase", "different")),
     ],
 )
-def test_labels_of_heads(names: dict, told: list, classes: tuple, tmp_path: Path) -> None:
-    model = headed(tmp_path / "own", id2label=names)
-    assert mixing_command.task_of(model, told)[1] == classes
-    given = ["mixing", model, "--languages", "en,fr", "--pairs", "8", "--out", str(tmp_path / "o")]
-    assert command.main([*given, *(["--labels", ",".join(told)] if told else [])]) == 0
-    labels = set(pd.read_csv(tmp_path / "o" / "mixing.csv")["label"])
-    paraphrase = {"all", "paraphrase", "different"}
-    assert labels == (
-        paraphrase if "paraphrase" in classes else {"all", "entailment", "not-entailment"}
-    )
+def test_labels_of_heads(
+    names: list, labels: list, classes: tuple, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    model = headed(tmp_path / "own", id2label=dict(enumerate(names)))
+    given = ["--languages", "en,fr", "--pairs", 8, "--out", tmp_path]
+    said = shown("mixing", model, *given, *(["--labels", ",".join(labels)] if labels else []))
+    assert f"its labels are {', '.join(classes)}" in said
+    assert {*pd.read_csv(tmp_path / "mixing.csv")["label"]} == {"all", *classes}
 
 
 def test_what_cannot_be_asked_is_said_in_a_sentence(
@@ -160,8 +142,8 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
         ([model, "--labels", "yes,no,perhaps"], "of no task here"),
         ([model, "--labels", "entailment,neutral"], "--labels names 2, and the head has 3"),
         ([bare], "has no head for a task here"),
-        ([unnamed], "--labels entailment,neutral"),
-        ([single], "one output, a score and no classes: give"),
+        ([unnamed], "--labels "),
+        ([single], "outputs: 1): give a model"),
         (["no/such"], "no/such"),
         ([model, "--quantization", "8bit"], "bitsandbytes"),
         ([model, "--device-map", "everywhere"], "device_map"),

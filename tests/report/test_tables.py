@@ -1,5 +1,9 @@
 """The numbers of a report are those of the lenses on the same text, or said slowly."""
 
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from xlx import measures
 from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED, before_training
 from xlx.experiment.averages import Average
+from xlx.measures import abx
 from xlx.measures.mexa import PivotScores
 from xlx.report import figures, tables
 from xlx.report.inputs import ReportedModel, reported_model
@@ -46,8 +51,8 @@ def of_means(values: np.ndarray) -> Average:
 
 def test_a_layer_chosen_on_one_half_is_scored_on_the_other() -> None:
     values = np.random.default_rng(1).normal(size=(5, 9))
-    kept = np.random.default_rng(3).permutation(9) < 4
-    halves = values[:, kept].mean(axis=1), values[:, ~kept].mean(axis=1)
+    half = np.random.default_rng(3).permutation(9) < 4
+    halves = values[:, half].mean(axis=1), values[:, ~half].mean(axis=1)
     expected = (halves[1][halves[0].argmax()] + halves[0][halves[1].argmax()]) / 2
     assert tables.score_elsewhere(of_means(values), 3) == pytest.approx(expected, abs=1e-12)
     assert np.isnan(tables.score_elsewhere(of_means(values[:, :3]), 3))
@@ -86,13 +91,29 @@ def test_references_are_on_the_same_text(written: Written) -> None:
     np.testing.assert_allclose(scores, own["score"].max(), atol=1e-12)
 
 
-def test_a_new_measure_is_told_of(corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = measures.registered() | {"CSLS": csls.REGISTERED[0]}
-    for module in (scoring, tables):
-        monkeypatch.setattr(module, "registered", lambda: known)
-    table = tables.layer_rows(Measured(reported_model("mini-infoxlm"), corpus))
-    assert list(table["task"].unique()) == ["LD", "MD", MATCHED, "retrieval", "CSLS"]
-    assert figures.by_layer({"layers": table.assign(model="mini-infoxlm")}).axes
+@pytest.fixture
+def registered_csls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A registry with one entry more."""
+    entry = replace(csls.REGISTERED[0], label="retrieval by CSLS")
+    monkeypatch.setattr(abx, "REGISTERED", (*abx.REGISTERED, entry))
+    measures.registered.cache_clear()
+    yield
+    monkeypatch.undo()
+    measures.registered.cache_clear()
+
+
+@pytest.mark.usefixtures("registered_csls")
+def test_a_registered_measure_is_on_the_page(tmp_path: Path, shown: Callable[..., str]) -> None:
+    given = ["--languages", "en,de,ja", "--sentences", 12, "--reference", "none", "--no-notebook"]
+    shown("report", "mini-infoxlm", *given, "--out", tmp_path)
+    for name, n in {"layers": 2 * 7, "references": 2, "pairs": 3}.items():
+        table = pd.read_csv(tmp_path / "tables" / f"{name}.csv")
+        assert (table["task"] == "CSLS").sum() == n
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    texts = re.findall(r'<img alt="([^"]+)"', page)
+    assert sum("retrieval by CSLS" in text for text in texts) == 2  # by layer, and references
+    (explorer,) = re.findall(r'srcdoc="([^"]+)"', page)
+    assert '"CSLS"' in html.unescape(explorer)
 
 
 def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
@@ -155,7 +176,7 @@ def hits(seed: int, n: int = 12, n_layers: int = 3) -> PivotScores:
 def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path) -> None:
     file = file_of(tmp_path, (*CODES, "sw"))
     tasks, (note,) = tables.scores_of_tasks([file], [MODEL], text, "en")
-    assert "languages that wmt24pp is not read in: sw" in note
+    assert "languages that wmt24pp is not read in are left out: sw" in note
     measured = Measured(MODEL, text, tasks=tasks)
     vars(measured)["mexa"] = {"raw": hits(1), "centred": hits(2)}
     points = tables.task_points(measured)
@@ -243,7 +264,7 @@ def test_tasks_of_sentences_stand_beside_an_untrained_twin_and_a_bag(
     (answer,) = of_sentence_tasks({"sentence_tasks": table[table["task"] == "Tense"]})
     best = panels.get_group(("Tense", "at home")).nlargest(1, "accuracy").iloc[0]
     assert answer[2]["accuracy"] == best["accuracy"]
-    assert f"layer {best['layer']} (untrained {best['untrained']:.2f}, a bag" in answer[-1]
+    assert f"(untrained {best['untrained']:.2f}, a bag" in answer[-1]
     drawn = figures.report_figures(of_model)
     for axes, (_, part) in zip(drawn["sentence_tasks"]().axes, panels, strict=True):
         lines = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) == n_layers]

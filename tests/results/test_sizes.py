@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from xlx.report import command, options
+from xlx.report import options, report_command
 from xlx.results import ledger
 from xlx.subjects import folders, loading
 from xlx.text.parallel import ParallelCorpus
@@ -32,9 +32,9 @@ def test_the_estimate_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "load", lambda _: model)
     monkeypatch.setattr(options, "reading_seconds", lambda *_: 0.5)
     monkeypatch.setattr(folders, "free_bytes", lambda _: 4 * STATES)
-    said = command.estimate([model], [model], corpus)
+    said = report_command.estimate([model], [model], corpus)
     assert said.startswith(f"about {3 * LANGUAGES * SENTENCES * 0.5 / 60:.1f} minutes")
     assert f"{3 * STATES / 1e9:.2f} GB of disk" in said
     monkeypatch.setattr(folders, "free_bytes", lambda _: 10**11)
     with pytest.raises(ValueError, match=r"in 203 languages need \d{4}\.\d GB of memory and 100"):
-        command.estimate([model], [model], corpus)
+        report_command.estimate([model], [model], corpus)

@@ -4,5 +4,6 @@
 
 `tables` are what is measured of the models and text of `inputs`, `sentences` answer questions with
 the numbers of a row, `figures` are drawn from the tables, `page` is what is left: a page to read
-offline, the head of a model card. `command` is the command line, `callbacks` are for a trainer.
+offline. `command` is the command line, whose commands are classes with their options as fields
+(`options`); `callbacks` are for a trainer.
 """

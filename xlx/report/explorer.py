@@ -151,6 +151,7 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
                 texts=[listed_text(corpus, f"{corpus.name}, {len(corpus)} sentences")],
                 models=[x.model.label.replace("|", "/") for x in of_models],
                 pivot=of_models[0].pivot,
+                measures=dict.fromkeys(reported_measures(), "") | SHOWN_MEASURES,
             )
         )
     )

@@ -9,18 +9,10 @@ import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
+from xlx.measures import registered
 from xlx.plots import style
 from xlx.plots.panels import Figure, Panels, across, order
-from xlx.plots.primitives import (
-    Cells,
-    Curves,
-    Lanes,
-    Points,
-    curves,
-    heatmap,
-    lanes,
-    scatter,
-)
+from xlx.plots.primitives import Cells, Curves, Lanes, Points, curves, heatmap, lanes, scatter
 from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
 from xlx.text.languages import kind_of_language
@@ -30,9 +22,14 @@ _MOST, _MOST_PAIRED, _MOST_WRITTEN = 60, 40, 40
 
 
 def report_figures(tables: Tables) -> dict[str, Callable[[], Figure]]:
-    """Name → what draws the figure, in the order of the page; of tables not there, none."""
-    there = (name for name, (_, table) in DRAWN.items() if len(tables.get(table, ())))
-    return {name: partial(DRAWN[name][0], tables) for name in there}
+    """Table → what draws it, in the order of the page; of tables not there, none."""
+    return {name: partial(draw, tables) for name, draw in DRAWN.items() if name in tables}
+
+
+def _names(table: pd.DataFrame) -> dict[str, str]:
+    """What figures call the measures of a table; of those registered later, their labels."""
+    labels = {name: measure.label for name, measure in registered().items()} | NAMES
+    return {task: labels.get(task) or task for task in order(table, "task")}
 
 
 @styled
@@ -42,11 +39,11 @@ def by_layer(tables: Tables) -> Figure:
     Panels are models, and the two ways.
     """
     table = tables["layers"]
-    shape = Curves(labels=NAMES, width=3.9, height=2.4)
+    shape = Curves(labels=_names(table), width=3.9, height=2.4)
     on = curves(table, "layer", "score", "task", "model", "space", shape)
     across(on, y=style.CHANCE)
     for axes in on.axes.values():
-        axes.set_ylim(-0.02, 1.02)
+        axes.set_ylim(min(-0.02, table["score"].min()), max(1.02, table["score"].max()))
     chance = style.handle("chance of LD and MD", style.GUESSING)
     return on.done("layer (0: embeddings)", "score", handles=[chance])
 
@@ -58,7 +55,7 @@ def beside_references(tables: Tables) -> Figure:
     shape = Lanes(wrap=2, width=3.4, lane=0.14)
     on = lanes(table, "difference", "reference", hue="model", col="task", style=shape)
     across(on, x=0, **style.ZERO)
-    return on.titles(NAMES).done("score of the model less that of the reference")
+    return on.titles(_names(table)).done("score of the model less that of the reference")
 
 
 @styled
@@ -111,20 +108,16 @@ def pairs_apart(tables: Tables) -> Figure:
 @styled
 def predicted_tasks(tables: Tables) -> Figure:
     """Score of a task in each language by its MEXA score, with the line through all of them."""
-    points, fits = (
-        tables[name][tables[name]["predictor"] == next(iter(ALIGNMENTS))]
-        for name in ("task_points", "task_fits")
-    )
+    points = tables["task_points"]
+    points = points[points["predictor"] == next(iter(ALIGNMENTS))]
     crowded = points["language"].nunique() > _MOST_WRITTEN
     points = points.assign(written="" if crowded else points["language"])
     panel = ("task", "model") if points["model"].nunique() > 1 else (None, "task")
     shape = Points(wrap=2, width=3.8, height=2.7, sharex=False, sharey=False, size=18)
     on = scatter(points, "mu", "score", None, *panel, shape)
-    lines = points.merge(fits[["model", "task", "slope", "intercept"]], on=["model", "task"])
-    lines = lines.assign(y=lines["intercept"] + lines["slope"] * lines["mu"])
-    dashed = {"color": "0.3", "linestyle": "--", "marker": "", "markerfacecolor": "0.3"}
+    dashed = style.look("0.3", "", "--")
     shape = Curves(interval=False, looks=dashed, labels="line of least squares")
-    curves(lines, "mu", "y", style=shape, on=on)
+    curves(points, "mu", "line", style=shape, on=on)
     return on.done("MEXA score (share of sentences found both ways)", "score of the task")
 
 
@@ -136,13 +129,7 @@ def probe_accuracies(tables: Tables) -> Figure:
     """
     table = tables["probes"]
     on = _by_language(table, "accuracy", "model", Lanes(wrap=2, width=3.4, lane=0.07), col="probed")
-    commonest = {
-        "color": "0.4",
-        "marker": "|",
-        "linestyle": "none",
-        "markerfacecolor": "0.4",
-        "markersize": 8,
-    }
+    commonest = style.look("0.4", "|", "none", markersize=8)
     first = table[table["model"] == table["model"].iloc[0]]
     shape = Lanes(interval=False, looks=commonest, labels="commonest label")
     lanes(first, "majority", "language", style=shape, on=on)
@@ -169,16 +156,16 @@ def held_of_a_sentence(tables: Tables) -> Figure:
     return on.done("layer (0: embeddings)", "share of sentences right")
 
 
-#: Name → what draws it, and the table that its numbers are in, in the order of the page.
+#: Table → what draws its numbers, in the order of the page.
 DRAWN = {
-    "layers": (by_layer, "layers"),
-    "references": (beside_references, "references"),
-    "coverage": (covered_languages, "coverage"),
-    "retrieval": (both_ways, "retrieval"),
-    "pairs": (pairs_apart, "pairs"),
-    "tasks": (predicted_tasks, "task_fits"),
-    "probes": (probe_accuracies, "probes"),
-    "sentence_tasks": (held_of_a_sentence, "sentence_tasks"),
+    "layers": by_layer,
+    "references": beside_references,
+    "coverage": covered_languages,
+    "retrieval": both_ways,
+    "pairs": pairs_apart,
+    "task_points": predicted_tasks,
+    "probes": probe_accuracies,
+    "sentence_tasks": held_of_a_sentence,
 }
 
 

@@ -5,12 +5,16 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+
+from babel import Locale
 
 from xlx.results import paths
 from xlx.subjects import folders, loading
 from xlx.subjects.identity import Name, find, identify, model_files, public_models, series_name
 from xlx.subjects.pooling import OWN, POOLINGS, own_vector
 from xlx.text import parallel
+from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
 
 #: Sentences of a quick report.
@@ -51,16 +55,10 @@ def reported_model(
     loaded. Raises as `loading.load`.
     """
     public = public_models().get(name) if isinstance(name, str) else None
-    if public and not public.folder.is_dir():  # its stored results are found all the same
-        usual = "weighted_mean" if public.kind == "decoder" else "mean"
-        model = ReportedModel(
-            name,
-            public.name,
-            public.kind,
-            usual,
-            public.fingerprint,
-            f"{usual.replace('_', ' ')} of tokens, no special ones",
-        )
+    if public and not public.folder.is_dir():  # what is stored of it is there without its weights
+        usual = _usual_pooling(public.kind)
+        known = public.kind, usual, public.fingerprint, _of_tokens(usual)
+        model = ReportedModel(name, name, *known)
     else:
         model = _of_folder(name)
     if quantization:
@@ -68,30 +66,35 @@ def reported_model(
         model = replace(model, name=encoder, fingerprint=encoder.fingerprint)
     if pooling or special_tokens:
         chosen = pooling or model.pooling
-        also = "special ones too" if special_tokens or chosen == "cls" else "no special ones"
-        vector = f"{chosen.replace('_', ' ')} of tokens, {also}, as asked"
+        vector = f"{_of_tokens(chosen, special_tokens)}, as asked"
         model = replace(model, pooling=chosen, special_tokens=special_tokens, vector=vector)
     return model
+
+
+def _usual_pooling(kind: str) -> str:
+    return "weighted_mean" if kind == "decoder" else "mean"
+
+
+def _of_tokens(pooling: str, special: bool = False) -> str:
+    also = "special ones too" if special or pooling == "cls" else "no special ones"
+    return f"{pooling.replace('_', ' ')} of tokens, {also}"
 
 
 def _of_folder(name: Name) -> ReportedModel:
     label, folder, _ = find(name)
     model_files(label, folder)
     kind = folders.kind_of(folders.load_config(label, folder))
-    own, identity = own_vector(label, folder), identify(name)
-    pooling = "weighted_mean" if kind == "decoder" else "mean"
-    if own and own.pooling in POOLINGS:
-        pooling = own.pooling
-    vector = f"{pooling.replace('_', ' ')} of tokens" + ", no special ones" * (pooling != "cls")
-    if own and not own.whole and own.pooling != pooling:
-        vector += f"; its folder names the pooling {own.pooling}, not supported here"
-    elif own and own.whole:
-        pooling = pooling if own.problem else OWN
-        vector = (
-            own.told()
-            if pooling == OWN
-            else (f"{vector}; not its own, which has {own.problem}, not supported here")
-        )
+    declared, identity = own_vector(label, folder), identify(name)
+    pooling = _usual_pooling(kind)
+    if declared and declared.pooling in POOLINGS:
+        pooling = declared.pooling
+    vector = _of_tokens(pooling)
+    if declared and declared.whole and not declared.problem:
+        pooling, vector = OWN, declared.told()
+    elif declared and declared.whole:
+        vector += f"; not its own, which has {declared.problem}, not supported here"
+    elif declared and declared.pooling != pooling:
+        vector += f"; its folder names the pooling {declared.pooling}, not supported here"
     label = series_name(identity)
     if _CHECKPOINT.fullmatch(label):
         label = f"{folder.resolve().parent.name}/{label}"
@@ -112,18 +115,14 @@ def reported_models(
     for model in models:
         if (same := first.setdefault(model.fingerprint, model)) is not model:
             raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
-    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
-    usual = [name for name in usual if (paths.MODELS / name).is_dir()]
-    named = usual if references is None else references
-    others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
-    everything = [*models, *(other for other in others if other.fingerprint not in first)]
-    seen = Counter(model.label for model in everything)
-    apart = [
-        replace(model, label=f"{model.label} ({model.fingerprint[:6]})")
-        if seen[model.label] > 1
-        else model
-        for model in everything
-    ]
+    if references is None:
+        usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+        references = [name for name in usual if (paths.MODELS / name).is_dir()]
+    others = [reported_model(name) for name in dict.fromkeys(references) if name != "none"]
+    several = [*models, *(x for x in others if x.fingerprint not in first)]
+    times = Counter(x.label for x in several)
+    labels = [x.label + f" ({x.fingerprint[:6]})" * (times[x.label] > 1) for x in several]
+    apart = [replace(x, label=label) for x, label in zip(several, labels, strict=True)]
     return apart[: len(models)], apart[len(models) :]
 
 
@@ -143,19 +142,32 @@ def reported_text(
             f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
             "languages: name two or more (--languages), or give text in two or more"
         )
-    notes, n = [str(warning.message) for warning in caught], n or len(corpus)
-    return (corpus.drop(range(n, len(corpus))) if seed is None else corpus.take(n, seed)), notes
+    n = n or len(corpus)
+    corpus = corpus.drop(range(n, len(corpus))) if seed is None else corpus.take(n, seed)
+    return corpus, [str(warning.message) for warning in caught]
+
+
+@cache
+def _codes() -> dict[str, str]:
+    """By their names in small letters, as CLDR and this repository have them."""
+    known = {x.code: x.name for x in LANGUAGES.values()}
+    return {name.lower(): code for code, name in {**Locale("en").languages, **known}.items()}
+
+
+def code_of(language: str) -> str:
+    """The code of a language by its name in English; what is no name stays as it is."""
+    return _codes().get(language.lower(), language)
 
 
 def quick_languages(corpus: ParallelCorpus, pivot: str | None = None) -> list[str]:
     """The pivot and `QUICK_LANGUAGES`, those that a text has; if these are few, its first ones."""
     chosen = [code for code in corpus.languages if code in QUICK_LANGUAGES]
     if len(chosen) < len(QUICK_LANGUAGES) / 2:
-        chosen = list(corpus.languages[: len(QUICK_LANGUAGES)])
+        chosen = corpus.languages[: len(QUICK_LANGUAGES)]
     return list(dict.fromkeys([pivot_of(corpus, pivot), *chosen]))
 
 
 def pivot_of(corpus: ParallelCorpus, pivot: str | None = None) -> str:
     """The text's code of the pivot; without one English, or else its first language."""
     pivot = pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
-    return corpus.select([pivot]).languages[0]
+    return corpus.select([code_of(pivot)]).languages[0]

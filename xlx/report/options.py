@@ -1,128 +1,140 @@
-"""What the commands have in common: options, how they are read, settings, files, time to read."""
+"""What the commands share: options, settings, the estimate of time, how they end."""
 
-import argparse
 import difflib
 import hashlib
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
 
-from xlx.report.inputs import ReportedModel, reported_model
-from xlx.results import paths, work
+from typer import Argument, Option
+
+from xlx.report.inputs import ReportedModel, code_of, reported_model
+from xlx.results import checks, paths, work
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
-from xlx.subjects import folders, loading, states
-from xlx.subjects.identity import download_ahead, local_folder, public_models
+from xlx.subjects import loading, states
+from xlx.subjects.identity import (
+    ModelNotFoundError,
+    download_ahead,
+    local_folder,
+    public_models,
+)
 from xlx.subjects.pooling import POOLINGS
-from xlx.text.parallel import ParallelCorpus
+from xlx.text.examples import Examples
+from xlx.text.questions import Questions
 
 torch = deferred("torch")
 
-
-def listed(text: str) -> list[str]:
-    """The parts of "de,en,ja"."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+MODEL = Argument(help="a shipped model, a folder, a hub name")
 
 
-#: Option → how it is read; a command chooses by name.
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "--text": {"help": "a corpus, or a folder with one file per language"},
-    "--languages": {"type": listed, "help": "codes, as de,en,ja; all by default"},
-    "--pivot": {"help": "the language that others are aligned with (en)"},
-    "--tasks": {
-        "nargs": "+",
-        "metavar": "FILE",
-        "help": "scores by language, or a folder: lm-evaluation-harness, CSV",
-    },
-    "--sentences": {"type": int, "help": "how many; all by default"},
-    "--pooling": {"choices": POOLINGS, "help": "of a sentence's tokens; by default its own"},
-    "--special-tokens": {"action": "store_true", "help": "pool those of the tokenizer, too"},
-    "--device": {"help": "cpu, cuda, cuda:1"},
-    "--device-map": {"help": "auto: spread over GPUs, memory and disk (needs accelerate)"},
-    "--quantization": {"choices": [*folders.QUANTIZATIONS], "help": "needs CUDA, bitsandbytes"},
-    "--dtype": {"default": "float32", "help": "float32, tf32, bfloat16 or float16"},
-    "--token-budget": {"type": int, "help": "most tokens of a batch (4096)"},
-    "--estimate": {"action": "store_true", "help": "say what it takes, and stop"},
-    "--out": {"type": Path, "help": "folder of what is written; in build/ by default"},
-}
-#: Those that say how a model is read.
-AS_ASKED = (
-    "--pooling",
-    "--special-tokens",
-    "--device",
-    "--device-map",
-    "--quantization",
-    "--dtype",
-    "--token-budget",
-)
+def listed(text: str | None) -> list[str] | None:
+    """The parts of "de,en,ja"; None of None."""
+    return text if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence; of a mistyped option its name, and which is like it."""
+@dataclass(kw_only=True)
+class Command:
+    """A command: the fields of a subclass are its options, and its docstring is its help."""
 
-    def error(self, message: str) -> NoReturn:
-        """Leave with 2."""
-        if mistyped := re.search(r"unrecognized arguments.* (--?\w\S*)", message):
-            near = difflib.get_close_matches(mistyped[1], _OPTIONS, 1)
-            meant = f": do you mean {near[0]}?" if near else ""
-            message = f"there is no option {mistyped[1]}{meant}"
-        print(f"{self.prog}: {message} (--help says what there is)", file=sys.stderr)
-        raise SystemExit(2)
+    languages: str | None = Option(None, help="codes or names, as de,en,japanese; by default all")
+    device: str | None = Option(None, help="cpu, cuda, cuda:1")
+    device_map: str | None = Option(None, help="auto: spread over devices, disk (accelerate)")
+    quantization: str | None = Option(None, help="8bit or 4bit (needs CUDA, bitsandbytes)")
+    dtype: str | None = Option(None, help="float32, tf32, bfloat16 or float16")
+    token_budget: int | None = Option(None, help="most tokens of a batch (4096)")
 
+    @property
+    def codes(self) -> list[str] | None:
+        """The languages by their codes; None: those that there are."""
+        return self.languages and [code_of(name) for name in listed(self.languages)]
 
-def command(
-    commands: Any,
-    run: Callable[[argparse.Namespace], None],
-    name: str,
-    told: str,
-    options: Sequence[str],
-    *,
-    several: bool = False,
-    **defaults: object,
-) -> Callable[..., Any]:
-    """Add a command of a model, or several, with some options; gives what adds others to it."""
-    short = told.partition("\n")[0].partition(": ")[2]
-    parser = commands.add_parser(
-        name,
-        help=short,
-        description=told,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    name, many = ("models", {"nargs": "+"}) if several else ("model", {})
-    parser.add_argument(name, metavar="MODEL", help="a shipped model, a folder, a hub name", **many)
-    for option in options:
-        parser.add_argument(option, **_OPTIONS[option])
-    parser.set_defaults(run=run, **defaults)
-    return parser.add_argument
+    def check(self) -> None:
+        """ValueError for options that cannot be, before anything is done."""
+
+    def run(self) -> int | None:
+        """Do what is asked for; what it gives is the exit code."""
+        raise NotImplementedError
 
 
-def asked_model(given: argparse.Namespace) -> ReportedModel:
-    """A model as the options have it: fetched, in its pooling or another, quantised."""
-    tell_downloads([given.model])
-    return reported_model(
-        given.model,
-        given.pooling,
-        special_tokens=given.special_tokens,
-        quantization=given.quantization,
-    )
+@dataclass(kw_only=True)
+class Writing(Command):
+    """A command that takes a while, and writes."""
+
+    estimate: bool = Option(False, "--estimate", help="say what it takes, and stop")
+    out: Path | None = Option(None, help="folder of what is written; in build/ by default")
+
+    def check(self) -> None:
+        super().check()
+        folder = self.folder("")
+        there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise ValueError(f"--out {folder}: nothing can be written in {there}: name a folder")
+
+    def folder(self, label: str) -> Path:
+        """Where it writes."""
+        return self.out or paths.BUILD / "reports" / file_name(label)
+
+
+@dataclass(kw_only=True)
+class Asking(Writing):
+    """A command that asks a model labelled examples."""
+
+    model: str = MODEL
+
+    def minutes(self, n: int, sets: Mapping[str, Examples | Questions]) -> float:
+        """About how long the model takes to read so many of the examples."""
+        texts = {}
+        for code, part in sets.items():
+            first, second = (getattr(part, name) for name in part.rows[:2])
+            texts[code] = [*map(" ".join, zip(first, second or first, strict=True))]
+        model = reported_model(self.model, quantization=self.quantization)
+        return n * reading_seconds(model, texts) / 60
+
+
+@dataclass(kw_only=True)
+class TextCommand(Command):
+    """A command that reads parallel text."""
+
+    text: str = Option("flores200-100", help="a corpus, or a folder with a file per language")
+    tasks: list[Path] = Option((), help="scores by language: lm-evaluation-harness, CSV, folders")
+    pooling: str | None = Option(None, help=f"{', '.join(POOLINGS)}; by default the model's")
+    special_tokens: bool = Option(False, "--special-tokens", help="pool the tokenizer's, too")
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of scores, wherever they are read."""
+        return [file.resolve() for file in self.tasks]
+
+    @property
+    def how(self) -> dict[str, object]:
+        """How a model is read, as `reported_model` takes it."""
+        names = "pooling", "special_tokens", "quantization"
+        return {name: getattr(self, name) for name in names}
+
+    def check(self) -> None:
+        super().check()
+        checks.one_of(self.pooling or POOLINGS[0], POOLINGS, "--pooling")
+
+
+@dataclass(kw_only=True)
+class Aligning(TextCommand, Writing):
+    """A command that compares languages with a pivot."""
+
+    pivot: str | None = Option(None, help="the language that others are aligned with (en)")
+    sentences: int | None = Option(None, help="how many; all by default")
 
 
 def tell_downloads(names: Sequence[str]) -> None:
     """Say what will be fetched from the hub."""
     for name in names:
         here = name == "none" or name in public_models() or local_folder(name) is not None
-        if not here and (told := download_ahead(name)):
-            print(told, flush=True)
-
-
-def output_folder(given: argparse.Namespace, label: str) -> Path:
-    """Where a command writes."""
-    return given.out or paths.BUILD / "reports" / file_name(label)
+        if not here and (ahead := download_ahead(name)):
+            print(ahead, flush=True)
 
 
 def file_name(name: str) -> str:
@@ -132,33 +144,54 @@ def file_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{digest}".lstrip("-")
 
 
-def reading_seconds(model: ReportedModel, corpus: ParallelCorpus, encoder: Any = None) -> float:
+def seconds_again(task: Callable[[], object]) -> float:
+    """How long something takes the second time: the first one has to set things up."""
+    task()
+    began = time.perf_counter()
+    task()
+    return time.perf_counter() - began
+
+
+def reading_seconds(model: ReportedModel, sentences: Mapping[str, Sequence[str]]) -> float:
     """How long the model takes for a sentence, from a batch of all languages."""
-    encoder, n, codes = encoder or loading.load(model.name), len(corpus), corpus.languages
-    for size in (2, 24):  # the first call has to set things up
-        few = [corpus.sentences[codes[i % len(codes)]][i] for i in range(min(n, size))]
-        began = time.perf_counter()
-        states.pooled_states(encoder, [(model.pooling, False)], None, [few], "position ")
-        seconds = (time.perf_counter() - began) / len(few)
-    return seconds
+    encoder, ways = loading.load(model.name), [(model.pooling, False)]
+    mixed = [lines[i % len(lines)] for i, lines in enumerate(sentences.values())]
+    few = (16 * mixed)[:16]
+    seconds = seconds_again(lambda: states.pooled_states(encoder, ways, None, [few], "position "))
+    return seconds / len(few)
 
 
-def tried(given: argparse.Namespace, run: Callable[[argparse.Namespace], object]) -> int:
-    """Run a command as the options say; 0, 2 after a sentence of what is wrong, 130 if stopped."""
-    name, names = f"xlx {given.command}", ("device", "device_map", "dtype", "token_budget")
+def foresee(n: int, what: str, minutes: Callable[[], float]) -> None:
+    """Say how many of what are computed, and how long that takes where they are any."""
+    print(f"computing {n} {what}: about {minutes():.1f} minutes" if n else "nothing is computed")
+
+
+def tried(command: Command, name: str) -> int:
+    """Run a command as it is set; 0, 2 after a sentence of what is wrong, 130 if stopped."""
+    names = ("device", "device_map", "dtype", "token_budget")
+    chosen = {x: getattr(command, x) for x in names if getattr(command, x) is not None}
     try:
-        if out := vars(given).get("out"):  # before hours are spent
-            there = next(path for path in (out, *out.resolve().parents) if path.exists())
-            if not there.is_dir() or not os.access(there, os.W_OK):
-                raise ValueError(f"--out {out}: nothing can be written in {there}: name a folder")
-        with settings(**{x: vars(given)[x] for x in names if vars(given).get(x) is not None}):
-            return int(run(given) or 0)
+        command.check()  # before hours are spent
+        with settings(**chosen):
+            return command.run() or 0
     except (ValueError, OSError, work.MissingResultError) as error:
-        said, code = f"{name}: {error}", 2
+        return ended(f"{name}: {_nearest_model(error) or error}")
     except (MemoryError, torch.OutOfMemoryError):
-        said = f"{name}: out of memory: take --dtype bfloat16, or fewer --sentences, --languages"
-        code = 2
+        short = "out of memory: take --dtype bfloat16, or fewer --sentences, --languages"
+        return ended(f"{name}: {short}")
     except KeyboardInterrupt:
-        said, code = "\nstopped: the same command goes on from here", 130
-    print(said, file=sys.stderr)
+        return ended("\nstopped: the same command goes on from here", 130)
+
+
+def ended(sentence: str, code: int = 2) -> int:
+    """The exit code, after a sentence."""
+    print(sentence, file=sys.stderr)
     return code
+
+
+def _nearest_model(error: Exception) -> str:
+    """Of a model that there is not, which is called nearly like it; "" where none is."""
+    asked = isinstance(error, ModelNotFoundError) and re.search(r"no model '(.+?)'", str(error))
+    known = [*(folder.name for folder in paths.MODELS.glob("*/")), *public_models()]
+    near = difflib.get_close_matches(asked[1], known, 1, 0.7) if asked else ()
+    return f"there is no model {asked[1]}: do you mean {near[0]}?" if near else ""

@@ -5,15 +5,17 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
+from pathlib import Path
 from string import Template
 
 import pandas as pd
 
 from xlx.plots.panels import Figure
 from xlx.plots.style import alternative, picture
-from xlx.report.figures import DRAWN, report_figures
-from xlx.report.sentences import Finding, headlines
+from xlx.report.figures import report_figures
+from xlx.report.sentences import Finding
 from xlx.report.tables import TABLES, Tables
+from xlx.results import store
 
 #: Pixels that a wide figure keeps on a narrow screen, where it is moved sideways.
 _LEGIBLE = 640
@@ -35,26 +37,17 @@ th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: rig
 </style></head><body><main>
 <h1>$title</h1>$body</main></body></html>
 """)
-_REPORT = Template("""<p>$about</p>
-<p><strong>$headline</strong></p>
-<nav aria-label="Parts"><a href="#answers">Answers</a> · <a href="#figures">Figures</a> ·
-<a href="#tables">Tables</a> · <a href="#explorer">Explorer</a> ·
-<a href="#reading">How to read it</a></nav>
-<h2 id="answers">Answers</h2>$answers
-<h2 id="figures">Figures</h2>$figures
-<h2 id="tables">Tables</h2>$tables
-<h2 id="explorer">Explorer</h2>$explorer
-<h2 id="reading">How to read it</h2>
-<p>LD (language discrimination): how often a sentence is nearer to another one of its language than
-to that one's translation; MD (meaning discrimination): to its translation than to another sentence
-of that language; over all triplets, so that 0.5 is chance. "Like length" is within a tenth. MEXA:
-the share of sentences whose translation in the pivot is the best answer both ways; it falls with
-more sentences, as each is a rival to all, so compare it on the same text only.</p>
-<p>Intervals are of 95 %: for LD, MD and retrieval over documents, for MEXA over sentences, for
-correlations over languages; of retrieval in one direction and of probes they are for independent
-sentences or words, and too narrow where documents differ. Differences are of scores on one text.
-The layer is chosen on the text that is reported: its score is on average a little too high.</p>
-""")
+_READING = """
+LD (language discrimination): how often a sentence is nearer to another one of its language than to
+that one's translation; MD (meaning discrimination): to its translation than to another sentence of
+that language; over all triplets, so that 0.5 is chance. "Like length" is within a tenth. MEXA: the
+share of sentences whose translation in the pivot is the best answer both ways; it falls with more
+sentences, as each is a rival to all, so compare it on the same text only. Intervals are of 95 %:
+for LD, MD and retrieval over documents, for MEXA over sentences, for correlations over languages;
+of retrieval in one direction and of probes they are for independent sentences or words, and too
+narrow where documents differ. Differences are of scores on one text. The layer is chosen on the
+text that is reported: its score is on average a little too high.
+"""
 
 
 class Html(str):
@@ -78,31 +71,43 @@ def policy(page: str) -> str:
 
 
 def framed(title: str, *parts: str | pd.DataFrame, scripts: str = "") -> str:
-    """A page to read offline, of paragraphs, tables and figures (`shown_figure`).
+    """A page to read offline, of paragraphs, tables and what is `Html` already.
 
     ``scripts``: a page in one of its frames whose scripts may run (`policy`).
     """
-    body = [
-        _rows(x)
-        if isinstance(x, pd.DataFrame)
-        else x
-        if isinstance(x, Html)
-        else f"<p>{escape(x)}</p>"
-        for x in parts
-    ]
-    return _FRAME.substitute(title=escape(title), body="\n".join(body), policy=policy(scripts))
+    body = "\n".join(map(_shown, parts))
+    return _FRAME.substitute(title=escape(title), body=body, policy=policy(scripts))
 
 
-def _rows(table: pd.DataFrame) -> str:
-    return table.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
+def _shown(part: str | pd.DataFrame) -> str:
+    if isinstance(part, pd.DataFrame):
+        return part.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
+    return part if isinstance(part, Html) else f"<p>{escape(part)}</p>"
 
 
-def shown_figure(figure: Figure, said: str = "", link: str = "") -> Html:
-    """A figure with its caption; its text ends with what is said of it."""
+def write_page(path: Path, content: str, tables: Mapping[str, pd.DataFrame]) -> Path:
+    """Write a page, and tables beside it as CSV; gives the page's path.
+
+    Raises `store.StoreError` where the disk is full.
+    """
+    for name, table in tables.items():
+        csv = table.to_csv(index=False).encode()
+        store.write_whole(path.parent / f"{name}.csv", csv)
+    store.write_whole(path, content.encode())
+    return path
+
+
+def in_text(table: pd.DataFrame) -> str:
+    """A table for a terminal."""
+    return table.to_string(index=False, float_format="{:.3f}".format, na_rep="")
+
+
+def shown_figure(figure: Figure, answer: str = "", link: str = "") -> Html:
+    """A figure with its caption; its text ends with the answer that it shows."""
     png, text = picture(figure), alternative(figure)
     data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
     return Html(
-        f'<figure><img alt="{escape(text + said, quote=True)}" '
+        f'<figure><img alt="{escape(text + answer, quote=True)}" '
         f'style="min-width: {min(wide, _LEGIBLE)}px" src="data:image/png;base64,{data}">'
         f"<figcaption>{escape(text.partition('. ')[0])}{link}.</figcaption></figure>"
     )
@@ -115,57 +120,58 @@ def report_page(
     notes: Sequence[str] = (),
     explorer: str = "",
 ) -> str:
-    """The whole page, as HTML; ``about`` as `command.report_on` has it, ``notes`` are sentences.
+    """The whole page, as HTML; ``about`` as `report_command` has it, ``notes`` are sentences.
 
     ``explorer``: a part of the page that is HTML already, or why there is none.
     """
-    models = list(map(str, about["models"]))
+    models = about["models"]
     quick = " (quick: few sentences, wide intervals)" if about["quick"] else ""
-    said = (
+    vectors = [f" Vectors of {name}: {model['vector']}." for name, model in models.items()]
+    parts = [
         f"{about['sentences']} parallel sentences of {about['text']} in {len(about['languages'])} "
-        f"languages{quick}, {about['made']}."
-    )
-    said += "".join(f" Vectors of {x}: {of['vector']}." for x, of in about["models"].items())
-    beware = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    beware = f"<h3>What to beware of</h3><ul>{beware}</ul>" if notes else ""
-    title = f"What {models[0]} shares" if len(models) == 1 else " and ".join(models)
-    body = _REPORT.substitute(
-        about=escape(said),
-        headline="<br>".join(map(escape, headlines(tables, answers))),
-        answers="\n".join([*_answered(answers, models), beware]),
-        figures="\n".join(_drawn(tables, answers)),
-        explorer=explorer if isinstance(explorer, Html) else f"<p>{escape(explorer)}</p>",
-        tables="\n".join(_shown_table(name, tables[name]) for name in tables),
-    )
+        f"languages{quick}, {about['made']}.{''.join(vectors)}"
+    ]
+    beware = [Html("<h3>What to beware of</h3>"), *notes] if notes else []
+    sections = {
+        "Answers": [*_answered(answers, len(models) > 1), *beware],
+        "Figures": _drawn(tables, answers),
+        "Tables": [_shown_table(name, tables[name]) for name in tables],
+        "Explorer": [explorer],
+        "How to read it": [_READING],
+    }
+    links = [f'<a href="#part-{i}">{name}</a>' for i, name in enumerate(sections)]
+    parts.append(Html(f'<nav aria-label="Parts">{" · ".join(links)}</nav>'))
+    for i, (name, section) in enumerate(sections.items()):
+        parts += [Html(f'<h2 id="part-{i}">{name}</h2>'), *section]
+    title = f"What {next(iter(models))} shares" if len(models) == 1 else " and ".join(models)
     # A frame of srcdoc is under the policy of the page as well; all data in it are escaped.
     inner = unescape(explorer) if isinstance(explorer, Html) else ""
-    return framed(f"{title} across languages", Html(body), scripts=inner)
+    return framed(f"{title} across languages", *parts, scripts=inner)
 
 
-def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str]:
+def _answered(answers: Sequence[Finding], several: bool) -> Iterator[Html]:
+    """By question; of several models with their names."""
     for question in dict.fromkeys(answer.question for answer in answers):
-        yield f"<h3>{escape(question)}</h3>"
-        for answer in [answer for answer in answers if answer.question == question]:
-            whose = f"<b>{escape(answer.model)}</b>: " if len(models) > 1 else ""
+        yield Html(f"<h3>{escape(question)}</h3>")
+        for answer in (x for x in answers if x.question == question):
+            whose = f"<b>{escape(answer.model)}</b>: " if several else ""
             link = f'<a href="#table-{answer.table}">table</a>'
-            yield f"<p>{whose}{escape(answer.sentence)} ({link})</p>"
+            yield Html(f"<p>{whose}{escape(answer.sentence)} ({link})</p>")
 
 
-def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[str]:
+def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[Html]:
     """Each figure with its caption; its text ends with the answer that it shows."""
     for name, draw in report_figures(tables).items():
-        of = DRAWN[name][1]
-        answered = next((x for x in answers if x.table == of), None)
-        said = f" {answered.model}: {answered.sentence}" if answered else ""
-        yield shown_figure(draw(), said, f' (<a href="#table-{of}">table</a>)')
+        shown = [f" {x.model}: {x.sentence}" for x in answers if x.table == name]
+        yield shown_figure(draw(), "".join(shown[:1]), f' (<a href="#table-{name}">table</a>)')
 
 
-def _shown_table(name: str, table: pd.DataFrame) -> str:
+def _shown_table(name: str, table: pd.DataFrame) -> Html:
     """A table, its first rows if it is long, with a link to its file."""
     rows = table.head(_MOST_ROWS)
     more = f" (the first {len(rows)} of {len(table)} rows)" if len(table) > len(rows) else ""
     links = " · ".join(f'<a href="tables/{name}.{kind}">{kind}</a>' for kind in ("csv", "parquet"))
-    return (
+    return Html(
         f'<details id="table-{name}"><summary>{escape(TABLES[name][0])}{more}</summary>'
-        f"<p>{links}</p>{_rows(rows)}</details>"
+        f"<p>{links}</p>{_shown(rows)}</details>"
     )

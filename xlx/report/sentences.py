@@ -1,4 +1,4 @@
-"""What a report answers: one sentence per question, made of a row of its tables."""
+"""What a report answers: a few sentences per question, made of a row of its tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,16 @@ import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
-from xlx.measures.mexa import BANDS, EDGES
+from xlx.measures.mexa import EDGES
 from xlx.plots.panels import number
-from xlx.report.tables import TASK_BAG, UNTRAINED, Tables
+from xlx.report.tables import UNTRAINED, Tables
 from xlx.results.checks import ILLEGIBLE
 
 #: From this score of MEXA on a language counts as covered: the two highest bands.
 COVERED = EDGES[3]
 #: Of languages or pairs so many are named in a sentence.
 _NAMED = 8
+_LIKE = "MD among sentences of like length"
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,26 @@ class Finding:
     table: str
 
 
-#: Question, table, the row whose number answers it, the column of the number, and the sentence.
+#: Question, table, the row whose number answers it, the column of the number, and the sentences.
 Answers = Iterator[tuple[str, str, pd.Series, str, str]]
 
 
 def answers_of(tables: Tables, model: str) -> list[Finding]:
     """All answers about one model, from the tables of `tables.report_tables`."""
-    own = {name: table[table["model"] == model] for name, table in tables.items()}
-    made = [*_of_the_layer(own), *_of_languages(own), *_beside_others(own), *_of_labels(own)]
-    made += of_sentence_tasks(own)
+    rows = {name: table[table["model"] == model] for name, table in tables.items()}
     findings = []
-    for question, table, row, column, sentence in made:
-        ends = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
-        findings.append(Finding(model, question, sentence, float(row[column]), *ends, table))
+    for part in (
+        _of_the_layer,
+        _of_languages,
+        _beside_others,
+        _of_tasks,
+        _of_probes,
+        of_sentence_tasks,
+    ):
+        for question, table, row, column, sentence in part(rows):
+            ends = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
+            value = float(row[column])
+            findings.append(Finding(model, question, sentence, value, *ends, table))
     return findings
 
 
@@ -53,25 +61,11 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
     lines: dict[str, list[str]] = {}
     for x in (answer for model in models for answer in answers_of(tables, model)):
         whose = f"{x.model}: " if len(models) > 1 else ""
-        lines.setdefault(f"**{x.question}**\n", []).append(f"- {whose}{x.sentence}")
-    lines |= {"**What is not defined?**\n": [f"- {x}" for x in undefined_layers(tables)]}
-    return "\n".join("\n".join([line, *said, ""]) for line, said in lines.items() if said)
-
-
-def headlines(tables: Tables, answers: Sequence[Finding]) -> list[str]:
-    """One line per model: its layer, its weak languages, its distance from a bag of subwords."""
-    lines = []
-    for model in dict.fromkeys(answer.model for answer in answers):
-        own = {name: table[table["model"] == model] for name, table in tables.items()}
-        best = own["coverage"].query("layers == 'max' and states == 'raw'")
-        weak = best[best["mu"] < EDGES[1]].sort_values("mu", kind="stable")["name"]
-        bag = own["references"].query("task == @MATCHED and reference == @TASK_BAG").iloc[0]
-        lines.append(
-            f"{model}: layer {own['layer_differences']['chosen'].iloc[0]}; weak languages (MEXA "
-            f"below {EDGES[1]}): {named_first(list(weak)) or 'none'}; MD among sentences of like "
-            f"length is {_told(bag, 'difference')} above that of a bag of its subwords."
-        )
-    return lines
+        lines.setdefault(x.question, []).append(f"- {whose}{x.sentence}")
+    if undefined := undefined_layers(tables):
+        lines["What is not defined?"] = [f"- {sentence}" for sentence in undefined]
+    parts = ["\n".join([f"**{question}**\n", *items, ""]) for question, items in lines.items()]
+    return "\n".join(parts)
 
 
 def undefined_layers(tables: Tables) -> list[str]:
@@ -84,13 +78,6 @@ def undefined_layers(tables: Tables) -> list[str]:
     ]
 
 
-def _told(row: pd.Series, column: str = "score") -> str:
-    """A number with its interval of 95 %, as text."""
-    if pd.isna(row["low"]):
-        return f"{number(row[column])} (too little text for an interval)"
-    return f"{number(row[column])} ({number(row['low'])} to {number(row['high'])})"
-
-
 def named_first(names: Sequence[object]) -> str:
     """Names as text, of many the first ones."""
     names = list(map(str, names))
@@ -98,204 +85,193 @@ def named_first(names: Sequence[object]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _of_the_layer(own: Tables) -> Answers:
+def _with_interval(row: pd.Series, column: str = "score") -> str:
+    """A number with its interval of 95 %, as text."""
+    if pd.isna(row["low"]):
+        return f"{number(row[column])} (too little text for an interval)"
+    return f"{number(row[column])} ({number(row['low'])} to {number(row['high'])})"
+
+
+def _of_the_layer(rows: Tables) -> Answers:
     """The layer that is best for sentences, and LD, MD and retrieval there."""
-    apart = own["layer_differences"]
+    apart = rows["layer_differences"]
     layer, last = int(apart["chosen"].iloc[0]), apart.iloc[-1]
-    here = own["layers"][own["layers"]["layer"] == layer].set_index(["space", "task"])
+    here = rows["layers"][rows["layers"]["layer"] == layer].set_index(["space", "task"])
     raw, centred = here.loc["raw"], here.loc["centred"]
     # Of the layer itself both ends are 0.
-    as_good = named_first(apart.query("not low > 0 and layer != @layer")["layer"])
-    rest = f"does not tell it from {as_good}" if as_good else "tells it from every other layer"
+    as_good = apart.query("not low > 0 and layer != @layer")["layer"]
+    alike = f"as good as {named_first(as_good)}" if len(as_good) else "better than any other"
     if last["layer"] != layer:
-        rest += f". The last is {_told(last, 'difference')} below"
+        alike += f". The last is {_with_interval(last, 'difference')} below"
     if not pd.isna(last["elsewhere"]):
-        rest += ". Chosen on one half of the text and scored on the other, it has "
-        rest += number(last["elsewhere"])
+        alike += (
+            f". Chosen on one half of the text, it has {number(last['elsewhere'])} on the other"
+        )
     yield (
         "Which layer to use for sentences?",
         "layers",
         raw.loc[MATCHED],
         "score",
-        (
-            f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of "
-            f"like length is highest, {_told(raw.loc[MATCHED])}: this text {rest}."
-        ),
+        f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where {_LIKE} is highest, "
+        f"{_with_interval(raw.loc[MATCHED])}. On this text it is {alike}.",
     )
     yield (
         "Does it tell languages apart?",
         "layers",
         raw.loc["LD"],
         "score",
-        (
-            f"At layer {layer} a sentence is nearer to another of its language than to that one's "
-            f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: equal mean "
-            f"vectors, no more). Without the mean of each language: {_told(centred.loc['LD'])}."
-        ),
+        f"At layer {layer} a sentence is nearer to another one of its language than to the "
+        f"translation of that one in {_with_interval(raw.loc['LD'])} of triplets (LD; 0.5: equal "
+        f"mean vectors, no more). Without the mean of each language: "
+        f"{_with_interval(centred.loc['LD'])}.",
     )
     yield (
         "Does it tell meanings apart across languages?",
         "layers",
         raw.loc[MATCHED],
         "score",
-        (
-            f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
-            f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance). Among sentences of like "
-            f"length: {_told(raw.loc[MATCHED])}. The same without the mean of each language: "
-            f"{_told(centred.loc[MATCHED])}."
-        ),
+        f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
+        f"{_with_interval(raw.loc['MD'])} of triplets (MD; 0.5 is chance). Among sentences of like "
+        f"length: {_with_interval(raw.loc[MATCHED])}. The same without the mean of each language: "
+        f"{_with_interval(centred.loc[MATCHED])}.",
     )
-    pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
+    pivot, ways = rows["coverage"]["pivot"].iloc[0], rows["retrieval"]
     out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
     yield (
         "Does it find translations, both ways?",
         "retrieval",
         raw.loc["retrieval"],
         "score",
-        (
-            f"At layer {layer} the translation is the nearest of all sentences for "
-            f"{_told(raw.loc['retrieval'])} of them, the mean over pairs and directions; from "
-            f"{pivot} for {out:.2f}, back to it for {back:.2f}."
-        ),
+        f"At layer {layer} the translation is the nearest of all sentences in "
+        f"{_with_interval(raw.loc['retrieval'])} of cases, the mean over pairs and directions: "
+        f"from {pivot} in {out:.2f}, back to it in {back:.2f}.",
     )
 
 
-def _of_languages(own: Tables) -> Answers:
+def _of_languages(rows: Tables) -> Answers:
     """Languages that are covered, and pairs that are far apart."""
-    best = own["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
+    best = rows["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
     table, centred = best.query("states == 'raw'"), best.query("states == 'centred'")["mu"]
-    least, most, bare = table.iloc[0], table.iloc[-1], table[table["band"] == BANDS[0]]
+    least, most = table.iloc[0], table.iloc[-1]
+    bare = table.loc[table["mu"] < EDGES[1], "language"]
     means = []
     for kind in ("script", "family"):
-        mean = table.groupby(kind)["mu"].agg(["mean", "size"])
-        mean = mean.sort_values("mean", ascending=False, kind="stable").iloc[[0, -1]].itertuples()
-        ends = " and ".join(dict.fromkeys(f"{name} {x:.2f} (of {n})" for name, x, n in mean))
-        means.append(f"Mean by {kind}, the highest and the least: {ends}")
-    named = f" ({named_first(bare['language'])})" if len(bare) else ""
+        mean = table.groupby(kind)["mu"].agg(["mean", "size"]).sort_values("mean", kind="stable")
+        ends = (f"{x} {row['mean']:.2f} (of {row['size']:.0f})" for x, row in mean.iterrows())
+        ends = [*ends][:: 1 - len(mean) or 1]  # the two ends, or the only one
+        means.append(f" By {kind}, the highest and the least: {' and '.join(ends)}.")
     yield (
         "Which languages does it cover?",
         "coverage",
         least,
         "mu",
-        (
-            f"By MEXA with {least['pivot']}, each language at its best layer, "
-            f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
-            f"{len(bare)} stay below {EDGES[1]}{named}. Without the mean of each language "
-            f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}. Best is "
-            f"{most['language']}, {_told(most, 'mu')}, least {least['language']}, "
-            f"{_told(least, 'mu')}. {'. '.join(means)}."
-        ),
+        f"By MEXA with {least['pivot']}, each language at its best layer, "
+        f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
+        f"{len(bare)} stay below {EDGES[1]}{f' ({named_first(bare)})' * bool(len(bare))}. Without "
+        f"the mean of each language these are {(centred >= COVERED).sum()} and "
+        f"{(centred < EDGES[1]).sum()}. The best is {most['language']}, "
+        f"{_with_interval(most, 'mu')}; the least is {least['language']}, "
+        f"{_with_interval(least, 'mu')}.{''.join(means)}",
     )
-    pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
-    first = pairs.iloc[0]
+    pairs = rows["pairs"][rows["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
     far, near = (
-        f"{row['language_1']}–{row['language_2']}, {_told(row)}"
+        f"{row['language_1']} and {row['language_2']}, {_with_interval(row)}"
         for _, row in pairs.iloc[[0, -1]].iterrows()
     )
     yield (
         "Which pairs of languages are far apart?",
         "pairs",
-        first,
+        pairs.iloc[0],
         "score",
-        (
-            f"By MD among sentences of like length at layer {first['layer']} the farthest is "
-            f"{far}. The nearest: {near}."
-        ),
+        f"By {_LIKE} at layer {pairs['layer'].iloc[0]}, the farthest are {far}. "
+        f"The nearest are {near}.",
     )
 
 
-def _beside_others(own: Tables) -> Answers:
+def _beside_others(rows: Tables) -> Answers:
     """Other models and controls, and what the tokenizer reads."""
-    references = own["references"]
+    references = rows["references"]
     for _, row in references[references["task"] == MATCHED].iterrows():
-        verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
-        verdict = next((word for word, true in verdicts.items() if true), "is not told apart from")
+        other = {UNTRAINED: "its untrained twin"}.get(row["reference"], row["reference"])
+        side = "above" if row["low"] > 0 else "below" if row["high"] < 0 else "not told apart from"
         yield (
             "How does it compare?",
             "references",
             row,
             "difference",
-            (
-                f"Its MD among sentences of like length, {row['score']:.2f} at layer "
-                f"{row['layer']}, {verdict} that of {row['reference']}, "
-                f"{row['reference_score']:.2f} at layer "
-                f"{row['reference_layer']}. It is a difference of {_told(row, 'difference')}."
-            ),
+            f"Its {_LIKE}, {row['score']:.2f} at layer {row['layer']}, is {side} that of {other}, "
+            f"{row['reference_score']:.2f} at layer {row['reference_layer']}: a difference of "
+            f"{_with_interval(row, 'difference')}.",
         )
-    table, said = own["reading"], []
-    for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
+    table, parts = rows["reading"], []
+    for column, what in (("unknown", "subwords are unknown"), ("cut", "sentences are cut")):
         over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
-        shares = [f"{row['language']} {row[column]:.0%}" for _, row in over.iterrows()]
-        said.append(f"{what} in {named_first(shares)}" if shares else f"no language with {what}")
+        shares = [f"{row['language']} ({row[column]:.0%})" for _, row in over.iterrows()]
+        where = named_first(shares) or "no language"
+        parts.append(f"More than {ILLEGIBLE:.0%} of {what} in {where}.")
     worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
     yield (
         "Can it read the text?",
         "reading",
         worst,
         "unknown",
-        (
-            f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; the largest share of "
-            f"unknown subwords is {worst['unknown']:.1%}."
-        ),
+        f"{' '.join(parts)} The largest share of unknown subwords is {worst['unknown']:.1%}.",
     )
 
 
-def _of_labels(own: Tables) -> Answers:
-    """One sentence per task, by the alignment that stands first and the bag, and one per probe."""
-    fits, probes = own.get("task_fits"), own.get("probes")
-    for task, rows in () if fits is None else fits.groupby("task", sort=False):
-        first, bag = rows.iloc[0], rows[rows["predictor"] == TASK_BAG].iloc[0]
-        better = "better than" if first["error"] < first["error_of_mean"] else "no better than"
-        yield (
-            "What does alignment predict of its tasks?",
-            "task_fits",
-            first,
-            "r",
-            (
-                f"{task}, or its {first['predictor']}, is the same in all {first['n']} languages: "
-                "there is nothing to predict."
-            )
-            if pd.isna(first["r"])
-            else (
-                f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
-                f"{_told(first, 'r')}. From the line through the other languages a language's "
-                f"score is told to within {first['error']:.3f} (root mean square), {better} from "
-                f"their mean, {first['error_of_mean']:.3f}. From {bag['predictor']} to within "
-                f"{bag['error']:.3f}."
-            ),
+def _of_tasks(rows: Tables) -> Answers:
+    """What MEXA, and a bag of subwords, tell of the scores of each task."""
+    fits = rows.get("task_fits", pd.DataFrame({"task": []}))
+    for task, table in fits.groupby("task", sort=False):
+        first, bag = table.iloc[0], table[table["predictor"] == BAG].iloc[0]
+        sentence = (
+            f"{task} or its {first['predictor']} is the same in all languages: there is nothing to "
+            "predict."
         )
-    for probed, rows in () if probes is None else probes.groupby("probed", sort=False):
-        rows = rows.sort_values("accuracy", kind="stable")
-        least, most = rows.iloc[0], rows.iloc[-1]
-        learnt_in = "each language" if rows["learnt_in"].nunique() > 1 else least["learnt_in"]
-        end = f". The best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
-        end = "" if least["best_layer"] == least["layer"] else end
-        if absent := sorted(set(own["reading"]["language"]) - set(rows["language"])):
-            end += f". The data have no {named_first(absent)}"
+        if not pd.isna(first["r"]):
+            better = "better" if first["error"] < first["error_of_mean"] else "no better"
+            sentence = (
+                f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
+                f"{_with_interval(first, 'r')}. From the other languages a score is told to within "
+                f"{first['error']:.3f}, {better} than by their mean, {first['error_of_mean']:.3f}. "
+                f"A bag of subwords tells it to within {bag['error']:.3f}."
+            )
+        yield "What does alignment predict of its tasks?", "task_fits", first, "r", sentence
+
+
+def _of_probes(rows: Tables) -> Answers:
+    """Parts of speech and topics: the mean over languages, and the least and the most."""
+    probes = rows.get("probes", pd.DataFrame({"probed": []}))
+    for probed, table in probes.groupby("probed", sort=False):
+        table = table.sort_values("accuracy", kind="stable")
+        least, most = table.iloc[0], table.iloc[-1]
+        learnt_in = "each language" if table["learnt_in"].nunique() > 1 else least["learnt_in"]
+        absent = named_first(sorted({*rows["reading"]["language"]} - {*table["language"]}))
         yield (
             "Does it know parts of speech and topics?",
             "probes",
             least,
             "accuracy",
-            (
-                f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} "
-                f"right in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} "
-                f"languages (the commonest label: {rows['majority'].mean():.2f}). Least: "
-                f"{least['language']} {_told(least, 'accuracy')}; most: {most['language']} "
-                f"{_told(most, 'accuracy')}{end}."
-            ),
+            f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} right "
+            f"in {table['accuracy'].mean():.2f} of cases, the mean over {len(table)} languages. "
+            f"The commonest label is right in {table['majority'].mean():.2f}. The least is "
+            f"{least['language']}, {_with_interval(least, 'accuracy')}, the most "
+            f"{most['language']}, {_with_interval(most, 'accuracy')}. The best layer is "
+            f"{least['best_layer']}, {least['best_accuracy']:.2f}."
+            + f" There are no data in {absent}."
+            * bool(absent),
         )
 
 
-def of_sentence_tasks(own: Tables) -> Answers:
-    """One sentence per task: the best layer at home and, where languages are several, abroad."""
-    table = own.get("sentence_tasks", pd.DataFrame({"task": []}))
-    for task, rows in table.groupby("task", sort=False):
-        best = rows.loc[rows.groupby("read", sort=False)["accuracy"].idxmax()]
-        ends = [
-            f"{row['read']} {_told(row, 'accuracy')}, layer {row['layer']} ("
-            + ", ".join(f"{x} {row[x]:.2f}" for x in (UNTRAINED, BAG) if x in row and row[x] >= 0)
-            + f", chance {row['chance']:.2f})"
+def of_sentence_tasks(rows: Tables) -> Answers:
+    """X-Probe's tasks at the layers that hold most of each, read at home and abroad."""
+    tasks = rows.get("sentence_tasks", pd.DataFrame({"task": []}))
+    for task, table in tasks.groupby("task", sort=False):
+        best = table.loc[table.groupby("read", sort=False)["accuracy"].idxmax()]
+        parts = [
+            f"{row['read']} at layer {row['layer']}, {_with_interval(row, 'accuracy')} ("
+            + ", ".join(f"{x} {row[x]:.2f}" for x in (UNTRAINED, BAG, "chance") if x in row)
+            + ")"
             for _, row in best.iterrows()
         ]
         yield (
@@ -303,5 +279,5 @@ def of_sentence_tasks(own: Tables) -> Answers:
             "sentence_tasks",
             best.iloc[0],
             "accuracy",
-            (f"{task}, the layer with most, mean over languages: {'; '.join(ends)}."),
+            f"{task} is read best {'; '.join(parts)}: means over languages.",
         )

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +52,6 @@ ALIGNMENTS = {
     "MEXA, mean of layers": ("raw", "mean"),
     "MEXA, centred": ("centred", "max"),
 }
-TASK_BAG = scoring.BAG
 
 
 @dataclass(frozen=True)
@@ -146,29 +145,26 @@ def measured_models(
 def report_tables(
     of_models: Sequence[Measured], tell: Callable[[str], object] = lambda text: None
 ) -> dict[str, pd.DataFrame]:
-    """All tables by the names of `TABLES`; ``tell`` is called before each."""
+    """All tables by the names of `TABLES` that have rows; ``tell`` is called before each."""
     parts: dict[str, list[pd.DataFrame]] = {}
     for measured in of_models:
-        label = measured.model.label
-        asked = dict.fromkeys(("task_fits", "task_points"), measured.tasks)
-        asked |= {"probes": measured.probes, "sentence_tasks": measured.sentences}
-        for name, (heading, rows) in TABLES.items():
-            if asked.get(name, "always") is None:
+        for name, (heading, rows, *asked) in TABLES.items():
+            if any(getattr(measured, field) is None for field in asked):
                 continue
-            tell(f"{label}: {heading}")
+            tell(f"{measured.model.label}: {heading}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", checks.TextWarning)  # `reading` has by how much
-                table = rows(measured)
-            columns = ["model", *table.columns.drop("model", errors="ignore")]
-            parts.setdefault(name, []).append(table.assign(model=label)[columns])
-    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+                table = rows(measured).drop(columns="model", errors="ignore")
+            table.insert(0, "model", measured.model.label)
+            parts.setdefault(name, []).append(table)
+    tables = {name: pd.concat(several, ignore_index=True) for name, several in parts.items()}
+    return {name: table for name, table in tables.items() if len(table)}
 
 
 def layer_rows(measured: Measured) -> pd.DataFrame:
     """Mean over pairs by layer, raw and centred: ``space``, ``task``, ``layer``, ``score`` ..."""
-    centred = measured.scores([subject(measured.model)], "centred")
-    table = averaged_scores([measured.raw, *centred], reported_measures(), by=["layer"])
-    return table.drop(columns="checkpoint")
+    several = [measured.raw, *measured.scores([subject(measured.model)], "centred")]
+    return averaged_scores(several, reported_measures(), by=["layer"]).drop(columns="checkpoint")
 
 
 def score_elsewhere(mean: Average, seed: int) -> float:
@@ -179,9 +175,9 @@ def score_elsewhere(mean: Average, seed: int) -> float:
     n = len(mean.sizes)
     if n < 4:
         return np.nan
-    kept = np.random.default_rng(seed).permutation(n) < n // 2
-    one, other = mean.within(kept).score, mean.within(~kept).score
-    return float(np.mean([other[one.argmax()], one[other.argmax()]]))
+    half = np.random.default_rng(seed).permutation(n) < n // 2
+    first, second = mean.within(half).score, mean.within(~half).score
+    return float(np.mean([second[first.argmax()], first[second.argmax()]]))
 
 
 def layer_differences(measured: Measured) -> pd.DataFrame:
@@ -209,58 +205,49 @@ def compared(measured: Measured) -> dict[str, Subject]:
 
 def reference_rows(measured: Measured) -> pd.DataFrame:
     """Each score at the chosen layer less that of a reference at its own, with intervals."""
-    references = compared(measured)
-    rows, scores = [], measured.scores([*references.values()])
+    references, layer = compared(measured), measured.layer
+    scores, rows = measured.scores([*references.values()]), []
     for label, reference in zip(references, scores, strict=True):
-        layer = best_layer(reference)
+        theirs = best_layer(reference)
         for task in reported_measures():
-            own = average(measured.raw, task, layers=[measured.layer])
-            other = average(reference, task, layers=[layer])
-            rows.append(
-                {
-                    "reference": label,
-                    "task": task,
-                    "layer": measured.layer,
-                    "reference_layer": layer,
-                    "score": own.score,
-                    "reference_score": other.score,
-                    **_numbers(own - other),
-                }
-            )
+            score = average(measured.raw, task, layers=[layer])
+            other = average(reference, task, layers=[theirs])
+            row = {"reference": label, "task": task, "layer": layer, "reference_layer": theirs}
+            row |= {"score": score.score, "reference_score": other.score}
+            rows.append(row | _numbers(score - other))
     return pd.DataFrame(rows)
 
 
 def coverage_rows(measured: Measured) -> pd.DataFrame:
     """MEXA of every language, a row for ``states`` (raw, centred) and ``layers`` (max, mean)."""
     table = pd.concat(
-        scores.pooled(how).assign(states=way, layers=how, pivot=measured.pivot)
-        for way, scores in measured.mexa.items()
+        scores.pooled(how).assign(states=space, layers=how, pivot=measured.pivot)
+        for space, scores in measured.mexa.items()
         for how in ("max", "mean")
     )
-    known = ["name", "family", "script"]
-    table[known] = [kind_of_language(code) for code in table["language"]]
-    columns = ["language", *known, "pivot", "states", "layers", "mu", "low", "high"]
-    return table[columns].assign(band=mexa.bands(table["mu"]))
+    table[["name", "family", "script"]] = [kind_of_language(x) for x in table["language"]]
+    return table.assign(band=mexa.bands(table["mu"]))
 
 
 def pair_rows(measured: Measured) -> pd.DataFrame:
     """Every pair of languages at the chosen layer, both directions averaged, with intervals."""
-    pairs = pd.DataFrame(measured.exact.pairs, columns=["language_1", "language_2"])
-    sizes, tables = abx_scores.group_sizes(parallel.documents(measured.corpus)), []
+    exact, tables = measured.exact, []
+    sizes = abx_scores.group_sizes(parallel.documents(measured.corpus))
     for task in reported_measures():
-        score = measured.exact.scores[task][0].mean(axis=-1)
-        left_out = measured.exact.left_out["documents"][task][0]
-        low, high = Average(score, left_out - score[..., None], sizes).interval()
-        tables.append(pairs.assign(score=score, low=low, high=high, task=task))
-    table = pd.concat(tables).assign(layer=measured.layer)
-    return table[["layer", "task", "language_1", "language_2", "score", "low", "high"]]
+        score = exact.scores[task][0].mean(axis=-1)
+        change = exact.left_out["documents"][task][0] - score[..., None]
+        low, high = Average(score, change, sizes).interval()
+        table = pd.DataFrame(exact.pairs, columns=["language_1", "language_2"])
+        tables.append(table.assign(task=task, score=score, low=low, high=high))
+    return pd.concat(tables).assign(layer=measured.layer)
 
 
 def retrieval_rows(measured: Measured) -> pd.DataFrame:
     """Share of queries of a language whose translation is nearest, with Wilson's interval."""
-    ways, n = [x for pair in measured.exact.pairs for x in permutations(pair)], len(measured.corpus)
+    exact, n = measured.exact, len(measured.corpus)
+    ways = [direction for pair in exact.pairs for direction in permutations(pair)]
     table = pd.DataFrame(ways, columns=["query", "among"])
-    table["score"] = measured.exact.scores["retrieval"][0].ravel()
+    table["score"] = exact.scores["retrieval"][0].ravel()
     table["low"], table["high"] = statistics.share_interval(table["score"] * n, n)
     return table.assign(layer=measured.layer)
 
@@ -270,7 +257,7 @@ def reading_rows(measured: Measured) -> pd.DataFrame:
     words, n, rows = loading.tokenizer(measured.model.name), len(measured.corpus), []
     for language, sentences in measured.corpus.sentences.items():
         ids, _ = states.tokenise(words, sentences, limit=None, add_special_tokens=False)
-        pieces = [piece for line in ids["input_ids"] for piece in line]
+        pieces = [*chain(*ids["input_ids"])]
         unknown = pieces.count(words.unk_token_id) / max(1, len(pieces))
         rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n))
     return pd.DataFrame(rows, columns=["language", "subwords", "unknown", "cut"])
@@ -278,11 +265,8 @@ def reading_rows(measured: Measured) -> pd.DataFrame:
 
 def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
     """Codes of `downstream.language_of`, and of languages alone, → those of a text: pt, pt_BR."""
-    codes: dict[str, str] = {}
-    for code in corpus.languages:
-        codes.setdefault(languages.base_code(code), code)
-        codes.setdefault(downstream.language_of(code), code)
-    return codes | {code: code for code in corpus.languages}
+    ways = (downstream.language_of, languages.base_code, str)
+    return {way(code): code for way in ways for code in reversed(corpus.languages)}
 
 
 def scores_of_tasks(
@@ -293,84 +277,66 @@ def scores_of_tasks(
     Left out, and said: languages that the text has not, and tasks with fewer than `LEAST_LANGUAGES`
     beside the pivot. TextError as `downstream.of_models`, and where nothing is left.
     """
-    given = [Path(file).resolve() for file in given]
-    named = {str(model.name): model.label for model in models}
-    scores = downstream.of_models(downstream.read_tasks(given), named)
-    codes = text_codes(corpus)
-    where, notes = ", ".join(file.name for file in given), []
-    if strange := sorted(set(scores["language"]) - set(codes)):
-        notes.append(
-            f"{where} has scores in languages that {corpus.name} is not read in: "
-            f"{', '.join(strange)}; they are left out."
-        )
-    scores = scores.assign(model=scores["model"].map(named), language=scores["language"].map(codes))
-    scores = scores.dropna(subset="language")
-    groups = scores[scores["language"] != pivot].groupby(["task", "model"], sort=False)
+    labels, codes = {str(model.name): model.label for model in models}, text_codes(corpus)
+    table = downstream.read_tasks([Path(file).resolve() for file in given])
+    table = downstream.of_models(table, labels)
+    strange = sorted({*table["language"]} - {*codes})
+    notes = [
+        f"Scores in languages that {corpus.name} is not read in are left out: {', '.join(strange)}."
+    ] * bool(strange)
+    table["model"], table["language"] = table["model"].map(labels), table["language"].map(codes)
+    table = table.dropna(subset="language").query("language != @pivot")
+    groups = table.groupby(["task", "model"], sort=False)
     notes += [
         f"{task}, {model}: too few languages to predict from, {n} in the text beside {pivot}."
         for (task, model), n in groups.size().items()
         if n < LEAST_LANGUAGES
     ]
-    kept = groups.filter(lambda rows: len(rows) >= LEAST_LANGUAGES)
-    if kept.empty:
+    enough = groups.filter(lambda rows: len(rows) >= LEAST_LANGUAGES)
+    if enough.empty:
         raise TextError(
-            f"{where} and {corpus.name} have fewer than {LEAST_LANGUAGES} languages in common "
-            f"beside {pivot}, for any task: give scores, or text (--text, --languages), in more"
+            f"{', '.join(Path(file).name for file in given)} and {corpus.name} have fewer than "
+            f"{LEAST_LANGUAGES} languages in common beside {pivot}, for any task: give scores, or "
+            "text (--text, --languages), in more"
         )
-    return kept.reset_index(drop=True), notes
+    return enough.reset_index(drop=True), notes
 
 
 def task_points(measured: Measured) -> pd.DataFrame:
     """The score of each language, as predicted by the line through all *other* languages.
 
-    From its MEXA score (``mu``). Beside it stands what needs no alignment: the mean of the other
-    languages, and MEXA of a bag of the model's own subwords.
+    From its MEXA score (``mu``); ``line``: as by the line through all. Beside it stands what needs
+    no alignment: the mean of the other languages, and MEXA of a bag of the model's own subwords.
     """
     from sklearn.linear_model import LinearRegression  # most reports are of no tasks
     from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-    of_predictor = {name: measured.mexa[way].pooled(how) for name, (way, how) in ALIGNMENTS.items()}
     bag = measure_coverage(BagOfSubwords(measured.model.name), measured.corpus, measured.pivot)
-    of_predictor[TASK_BAG] = bag[TASK_BAG].scores.pooled("max")
-    own, rows = measured.tasks[measured.tasks["model"] == measured.model.label], []
-    for name, scores in of_predictor.items():
-        joint = own.merge(scores[["language", "mu"]], on="language")
+    predictors = {name: measured.mexa[way].pooled(how) for name, (way, how) in ALIGNMENTS.items()}
+    predictors[scoring.BAG] = bag[scoring.BAG].scores.pooled("max")
+    scores = measured.tasks[measured.tasks["model"] == measured.model.label]
+    scores, rows = scores[["model", "task", "language", "score"]], []
+    for name, aligned in predictors.items():
+        joint = scores.merge(aligned[["language", "mu"]], on="language")
         for _, part in joint.groupby("task", sort=False):
-            y = part["score"]
-            line = cross_val_predict(LinearRegression(), part[["mu"]], y, cv=LeaveOneOut())
-            mean = (y.sum() - y) / (len(y) - 1)
-            rows.append(part.assign(predictor=name, predicted=line, mean_of_others=mean))
-    table = pd.concat(rows, ignore_index=True).assign(pivot=measured.pivot)
-    return table[
-        [
-            "model",
-            "task",
-            "language",
-            "predictor",
-            "pivot",
-            "mu",
-            "score",
-            "predicted",
-            "mean_of_others",
-        ]
-    ]
+            x, y, line = part[["mu"]], part["score"], LinearRegression()
+            columns = {"predicted": cross_val_predict(line, x, y, cv=LeaveOneOut())}
+            columns |= {"mean_of_others": (y.sum() - y) / (len(y) - 1)}
+            rows.append(part.assign(predictor=name, **columns, line=line.fit(x, y).predict(x)))
+    return pd.concat(rows, ignore_index=True).assign(pivot=measured.pivot)
 
 
 def task_fits(measured: Measured) -> pd.DataFrame:
-    """How well each predictor tells the scores of each task: Pearson's r, line, errors.
+    """How well each predictor tells the scores of each task: Pearson's r, and errors.
 
     The interval of ``r`` is over languages, ``error`` the root mean square of what is
     predicted of a language from the others, ``error_of_mean`` that of their mean.
     """
     points, keys = task_points(measured), ["model", "task", "predictor"]
     table = statistics.correlations(points, keys, "mu", "score", languages=("language",))
-    rows = []
-    for _, part in points.groupby(keys, sort=False):
-        varied = part["mu"].nunique() > 1
-        line = np.polyfit(part["mu"], part["score"], 1) if varied else (np.nan, np.nan)
-        wrong = part[["predicted", "mean_of_others"]].sub(part["score"], axis=0)
-        rows.append((*line, *np.sqrt((wrong**2).mean())))
-    table[["slope", "intercept", "error", "error_of_mean"]] = rows
+    wrong = points[["predicted", "mean_of_others"]].sub(points["score"], axis=0) ** 2
+    errors = wrong.groupby([points[key] for key in keys], sort=False).mean() ** 0.5
+    table[["error", "error_of_mean"]] = errors.to_numpy()
     return table
 
 
@@ -382,80 +348,68 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
     examples; ``majority``: accuracy of the commonest label.
     """
     codes, name, sizes = text_codes(measured.corpus), measured.model.name, measured.probes
-    labelled = files.catalogue("labelled").groupby("task")["language"].unique()
-    of_words, of_topics = (
-        {code: codes[code] for code in labelled[task] if code in codes} for task in ("POS", "TOPIC")
-    )
+    labelled = files.catalogue("labelled")
+    labelled = labelled[labelled["language"].isin(codes)]
+    there = {task: [*rows.unique()] for task, rows in labelled.groupby("task")["language"]}
     options, tables = {"max_length": None, "seeds": sizes.seeds}, []
-    if of_words:
+    if of_words := there.get("POS"):
         setup = probing.ProbeSetup("POS", *sizes.words, **options)
-        table = probing.monolingual(name, setup, list(of_words))
-        own = _at_layer(table.rename(columns={"n_test": "n"}), measured.layer, of_words)
-        tables.append(own.assign(probed="parts of speech", learnt_in=own["language"]))
-    if of_topics:
-        n = sizes.topic_sentences
-        table = probing.probe_topics([name], list(of_topics), n_test=n, **options)
-        own = _at_layer(table[~table["centred"]], measured.layer, of_topics)
-        tables.append(own.assign(probed="topics", learnt_in=probing.SOURCE))
-    columns = [
-        "probed",
-        "language",
-        "name",
-        "layer",
-        "learnt_in",
-        "n",
-        "accuracy",
-        "low",
-        "high",
-        "majority",
-        "best_layer",
-        "best_accuracy",
-    ]
-    return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)
+        table = probing.monolingual(name, setup, of_words).rename(columns={"n_test": "n"})
+        learnt_in = table["language"].map(codes)
+        tables.append(table.assign(probed="parts of speech", learnt_in=learnt_in))
+    if of_topics := there.get("TOPIC"):
+        table = probing.probe_topics([name], of_topics, n_test=sizes.topic_sentences, **options)
+        tables.append(table[~table["centred"]].assign(probed="topics", learnt_in=probing.SOURCE))
+    return pd.concat([_at_layer(x, measured.layer, codes) for x in tables] or [pd.DataFrame()])
 
 
 def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.DataFrame:
     """Means over seeds at one layer, by language, with intervals; and which layer is the best."""
-    means = table.groupby(["language", "layer"], sort=False, as_index=False)
-    means = means.agg(
-        accuracy=("accuracy", "mean"), majority=("majority", "first"), n=("n", "first")
-    )
+    keys = ["probed", "learnt_in", "language", "layer"]
+    means = table.groupby(keys, sort=False)[["accuracy", "majority", "n"]].mean().reset_index()
     by_layer = means.groupby("layer")["accuracy"].mean()
-    own = means[means["layer"] == layer].assign(language=lambda rows: rows["language"].map(codes))
-    own["low"], own["high"] = statistics.share_interval(own["accuracy"] * own["n"], own["n"])
-    names = [kind_of_language(code)[0] for code in own["language"]]
-    return own.assign(name=names, best_layer=by_layer.idxmax(), best_accuracy=by_layer.max())
+    rows = means[means["layer"] == layer].assign(best_layer=by_layer.idxmax())
+    rows["language"] = rows["language"].map(codes)
+    rows["name"] = [kind_of_language(code)[0] for code in rows["language"]]
+    rows["low"], rows["high"] = statistics.share_interval(rows["accuracy"] * rows["n"], rows["n"])
+    return rows.assign(best_accuracy=by_layer.max())
 
 
 def sentence_rows(measured: Measured) -> pd.DataFrame:
     """X-Probe's tasks by layer, of Parallel UD in the languages of the text that it has.
 
-    A row per task, layer and ``read``: at home (half of the sentences to learn, half to test) or
+    A row per task, ``read`` and layer: at home (half of the sentences to learn, half to test) or
     abroad. ``accuracy`` as `over_languages`; beside it that of the untrained twin and the bag.
     """
-    codes, reads = text_codes(measured.corpus), {True: "at home", False: "abroad"}
+    codes, several = text_codes(measured.corpus), compared(measured)
     there = files.catalogue("trees").query("source == 'pud'")["language"]
     trees = {code: [load_trees(code, "pud")] for code in there if code in codes}
     rules = Rules(lengths=(_LENGTHS[0], _LENGTHS[-1] - 1), length_edges=_LENGTHS)
     made = parallel_tasks(trees, SENTENCE_TASKS, most=measured.sentences, rules=rules)
-    drawn = {code: [*{task.name: task for task in own}.values()] for code, own in made.items()}
-    keys, rows = ["task", "read", "layer"], pd.DataFrame(columns=["task", "read", "layer"])
-    several = {"accuracy": subject(measured.model)} | compared(measured)
-    for label in ("accuracy", UNTRAINED, scoring.BAG) if any(drawn.values()) else ():
+    drawn = {code: [*{task.name: task for task in tasks}.values()] for code, tasks in made.items()}
+    if not any(drawn.values()):
+        return pd.DataFrame()
+    keys = ["task", "read", "layer"]
+
+    def means(of_subject: Subject) -> pd.DataFrame:
+        table = probe_sentences([of_subject], drawn, across=True, seeds=FEW_LABELS.seeds)
+        table["read"] = np.where(table["source"] == table["target"], "at home", "abroad")
+        table["chance"] = 1 / table["classes"]
+        cells = table.groupby([*keys, "source", "target"], sort=False)[["accuracy", "chance"]]
+        return over_languages(cells.mean(), keys).set_index(keys)
+
+    rows = means(subject(measured.model))
+    for label in (UNTRAINED, scoring.BAG):
         if label in several:
-            table = probe_sentences([several[label]], drawn, across=True, seeds=FEW_LABELS.seeds)
-            table["read"] = (table["source"] == table["target"]).map(reads)
-            table["chance"] = 1 / table["classes"]
-            cells = table.groupby([*keys, "source", "target"], sort=False)
-            means = over_languages(cells[["accuracy", "chance"]].mean(), keys)
-            on = keys[:2] if label == scoring.BAG else keys  # a bag has one layer
-            beside = means[[*on, "accuracy"]].rename(columns={"accuracy": label})
-            rows = means if label == "accuracy" else rows.merge(beside, on=on)
-    return rows
+            accuracy = means(several[label])["accuracy"].rename(label)
+            if label == scoring.BAG:  # which has one layer
+                accuracy = accuracy.droplevel("layer")
+            rows = rows.join(accuracy, on=accuracy.index.names)
+    return rows.reset_index()
 
 
-#: Table → the words that head it, and what makes it. The last four are there where asked for.
-TABLES: dict[str, tuple[str, Callable[[Measured], pd.DataFrame]]] = {
+#: Table → the words that head it, what makes it, and the field of `Measured` that asks for it.
+TABLES: dict[str, tuple] = {
     "layers": ("Scores by layer", layer_rows),
     "layer_differences": ("The chosen layer and the others", layer_differences),
     "references": ("Compared with what else there is", reference_rows),
@@ -463,8 +417,8 @@ TABLES: dict[str, tuple[str, Callable[[Measured], pd.DataFrame]]] = {
     "pairs": ("Pairs of languages", pair_rows),
     "retrieval": ("Retrieval in each direction", retrieval_rows),
     "reading": ("What the tokenizer reads", reading_rows),
-    "task_fits": ("What predicts the scores of tasks", task_fits),
-    "task_points": ("Tasks by language, and what is predicted of them", task_points),
-    "probes": ("Parts of speech and topics", probe_rows),
-    "sentence_tasks": ("What layers hold of a sentence (X-Probe)", sentence_rows),
+    "task_fits": ("What predicts the scores of tasks", task_fits, "tasks"),
+    "task_points": ("Tasks by language, and what is predicted of them", task_points, "tasks"),
+    "probes": ("Parts of speech and topics", probe_rows, "probes"),
+    "sentence_tasks": ("What layers hold of a sentence (X-Probe)", sentence_rows, "sentences"),
 }

@@ -1,0 +1,183 @@
+"""``xlx report``: what the lenses say of models on one text, as a page, tables and a notebook."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from typer import Argument, Option
+
+import xlx
+from xlx.report import inputs, options
+from xlx.report.explorer import explored
+from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
+from xlx.report.page import report_page, write_page
+from xlx.report.sentences import answers_of, undefined_layers
+from xlx.report.tables import (
+    FEW_LABELS,
+    ProbeSizes,
+    measured_models,
+    report_tables,
+    scores_of_tasks,
+)
+from xlx.results import checks, store
+from xlx.results.deferred import deferred
+from xlx.results.settings import current
+from xlx.subjects import folders, loading
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
+
+torch = deferred("torch")
+
+#: What is left beside the page: folder, options and text in, the path of what was left out.
+Leave = Callable[[Path, "Report", ParallelCorpus], Path | None]
+_QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
+
+
+@dataclass(kw_only=True)
+class Report(options.Aligning):
+    """From models to a page: layers, languages, pairs and controls, with intervals.
+
+    It says first what it reads and how long that takes. Stop it at any time: it goes on from there.
+    """
+
+    models: list[str] = Argument(metavar="MODEL...", help="shipped models, folders, hub names")
+    text: str = Option("wmt24pp", help="a corpus, or a folder with a file per language")
+    reference: str | None = Option(None, help="models to compare with; none: nor an untrained one")
+    probe: bool = Option(False, "--probe", help="parts of speech, topics, X-Probe's tasks, too")
+    quick: bool = Option(False, "--quick", help=_QUICKLY)
+    no_notebook: bool = Option(False, "--no-notebook", help="leave no executed notebook")
+    leave: ClassVar[Leave | None] = None
+
+    @property
+    def references(self) -> list[str] | None:
+        """Models to compare with; None: members of the family."""
+        return options.listed(self.reference)
+
+    def run(self) -> None:
+        """Say what will be done, do it and write it."""
+        began = time.monotonic()
+
+        def tell(step: object) -> None:
+            print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
+
+        options.tell_downloads([*self.models, *(self.references or ())])
+        models, references = inputs.reported_models(self.models, self.references, **self.how)
+        corpus, notes = self._text()
+        pivot, tasks = inputs.pivot_of(corpus, self.pivot), None
+        if self.tasks:
+            tasks, more = scores_of_tasks(self.files, models, corpus, pivot)
+            notes += more
+        labels, beside = (", ".join(x.label for x in group) for group in (models, references))
+        print(
+            f"{labels}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
+            f"languages, beside {beside or 'no other model'}; the text: {corpus.source}"
+        )
+        print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
+        print(estimate(models, references, corpus))
+        if self.estimate:
+            return
+        few = 120 if self.quick else 1000
+        measured = measured_models(
+            models,
+            corpus,
+            references,
+            pivot=pivot,
+            tasks=tasks,
+            probes=(FEW_LABELS if self.quick else ProbeSizes()) if self.probe else None,
+            sentences=few if self.probe else None,
+            untrained=self.references != ["none"],
+        )
+        tables = report_tables(measured, tell)
+        notes += undefined_layers(tables)
+        about = about_report(models, references, corpus) | {"pivot": pivot, "quick": self.quick}
+        folder = self.folder("+".join(about["models"]))
+        tell("explorer: all pairs and layers")
+        tell(write_report(folder, tables, about, notes, explored(measured)))
+        if not self.no_notebook and self.leave and (left := self.leave(folder, self, corpus)):
+            tell(left)
+
+    def _text(self) -> tuple[ParallelCorpus, list[str]]:
+        """The text, of a quick report few sentences in few languages; what is to be known of it."""
+        n = QUICK if self.quick else None
+        if self.sentences is not None:
+            checks.whole(self.sentences, "--sentences", least=3)  # to leave one out
+            n = self.sentences
+        corpus, notes = inputs.reported_text(self.text, self.codes, n)
+        if not self.quick or self.languages:
+            return corpus, notes
+        return inputs.reported_text(self.text, inputs.quick_languages(corpus, self.pivot), n)
+
+
+def about_report(
+    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus
+) -> dict[str, object]:
+    """What ``report.json`` says of models and text."""
+    fields = "kind", "pooling", "vector", "fingerprint"
+    return {
+        "models": {x.label: {name: getattr(x, name) for name in fields} for x in models},
+        "references": [x.label for x in references],
+        "text": corpus.name,
+        "source": corpus.source,
+        "licence": corpus.licence,
+        "languages": {code: corpus.text_hash(code) for code in corpus.languages},
+        "sentences": len(corpus),
+        "documents": len(set(parallel.documents(corpus))),
+        "dtype": current().dtype,
+        "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
+    }
+
+
+def estimate(
+    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus
+) -> str:
+    """What the report takes where nothing was computed before, in a line.
+
+    By the first model, which reads a batch: every model reads the text once, and so does the
+    untrained twin of each to report on. ValueError where the states do not fit into memory.
+    """
+    encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
+    seconds = n * n_languages * options.reading_seconds(models[0], corpus.sentences)
+    readers = 2 * len(models) + len(references)
+    states = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
+    # As they are, centred and of length 1, and what scoring takes for each pair of sentences.
+    memory = 3 * states + 14e-9 * n_languages * n**2
+    free = (folders.free_bytes(torch.device("cpu")) or np.inf) / 1e9
+    if memory > free:
+        raise ValueError(
+            f"the states of {n} sentences in {n_languages} languages need {memory:.1f} GB of "
+            f"memory and {free:.1f} GB are free: take fewer --sentences or --languages"
+        )
+    return (
+        f"about {readers * seconds / 60:.1f} minutes to read the text, then scores; {memory:.2f} "
+        f"GB of memory beside the weights, {readers * states:.2f} GB of disk in {current().cache}; "
+        "less where it was computed before. Stop it at any time: it goes on."
+    )
+
+
+def write_report(
+    folder: Path,
+    tables: Mapping[str, pd.DataFrame],
+    about: Mapping[str, object],
+    notes: Sequence[str] = (),
+    explorer: str = "",
+) -> Path:
+    """Write page, tables and ``report.json``; returns the page's path.
+
+    Raises `store.StoreError` where the disk is full.
+    """
+    answers = [answer for model in about["models"] for answer in answers_of(tables, model)]
+    for name, table in tables.items():
+        store.write_whole(folder / f"tables/{name}.parquet", table.to_parquet(index=False))
+    written = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
+    content = json.dumps(written, ensure_ascii=False, indent=1)
+    store.write_whole(folder / "report.json", content.encode())
+    page = report_page(tables, answers, about, notes, explorer)
+    files = {f"tables/{name}": table for name, table in tables.items()}
+    return write_page(folder / "report.html", page, files)
