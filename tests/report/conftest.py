@@ -22,7 +22,7 @@ class Written:
 
     folder: Path
     page: str
-    said: dict
+    output: dict
     tables: dict[str, pd.DataFrame]
 
 
@@ -65,6 +65,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     assert command.main(given) == 0
     files = sorted((folder / "tables").glob("*.parquet"))
     tables = {path.stem: pd.read_parquet(path) for path in files}
-    said = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    output = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     page = (folder / "report.html").read_text(encoding="utf-8")
-    return Written(folder, page, said, tables)
+    return Written(folder, page, output, tables)

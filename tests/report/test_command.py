@@ -33,19 +33,19 @@ SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none", "--
 
 
 def test_answers_are_rows_of_the_tables(written: Written) -> None:
-    assert list(written.said["languages"]) == list(LANGUAGES)
-    assert (written.said["sentences"], written.said["pivot"]) == (N, "en")
-    for answer in written.said["answers"]:
+    assert list(written.output["languages"]) == list(LANGUAGES)
+    assert (written.output["sentences"], written.output["pivot"]) == (N, "en")
+    for answer in written.output["answers"]:
         table = written.tables[answer["table"]]
-        own = table[table["model"] == answer["model"]]
+        ours = table[table["model"] == answer["model"]]
         if answer["low"] is None:
-            assert answer["value"] == own["unknown"].max()
+            assert answer["value"] == ours["unknown"].max()
             continue
         if answer["table"] == "retrieval":  # the mean over pairs has an interval of its own
-            own = written.tables["layers"]
+            ours = written.tables["layers"]
         values = {"coverage": "mu", "references": "difference"}
         value = values.get(answer["table"], "score")
-        ends = own[[value, "low", "high"]].itertuples(index=False, name=None)
+        ends = ours[[value, "low", "high"]].itertuples(index=False, name=None)
         assert (answer["value"], answer["low"], answer["high"]) in set(ends)
         shown = f"{answer['value']:.2f} ({answer['low']:.2f} to {answer['high']:.2f})"
         assert shown.replace("-", "−") in answer["sentence"]
@@ -54,21 +54,21 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
 def test_a_second_run_computes_nothing(
     tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, out = tiny.save(tmp_path / "own", "xlm-roberta"), tmp_path / "out"
-    (own / "1_Pooling").mkdir()  # whose embedding layer says nothing of a sentence
-    (own / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
-    given = ["report", own, *SMALL, "--out", out]
-    said = shown(*given, "--estimate")
-    assert "12 sentences of wmt24pp in 2 languages" in said
-    assert "GB of memory" in said
+    ours, out = tiny.save(tmp_path / "own", "xlm-roberta"), tmp_path / "out"
+    (ours / "1_Pooling").mkdir()  # whose embedding layer says nothing of a sentence
+    (ours / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    given = ["report", ours, *SMALL, "--out", out]
+    output = shown(*given, "--estimate")
+    assert "12 sentences of wmt24pp in 2 languages" in output
+    assert "GB of memory" in output
     assert not out.exists()
     shown(*given)
-    said, tables = json.loads((out / "report.json").read_text()), out / "tables"
+    output, tables = json.loads((out / "report.json").read_text()), out / "tables"
     layers = pd.read_parquet(tables / "layers.parquet")
     lost = layers[layers["score"].isna()]
     assert {*zip(lost["space"], lost["layer"], strict=True)} == {("centred", 0)}
-    assert said["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
-    assert said["models"]["own"]["vector"] == "cls of tokens, special ones too"
+    assert output["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
+    assert output["models"]["own"]["vector"] == "cls of tokens, special ones too"
     first = (tables / "layers.csv").read_bytes()
     references = pd.read_parquet(tables / "references.parquet")
     assert set(references["reference"]) == {BAG, LENGTH_ALONE}  # and no untrained one
@@ -94,23 +94,23 @@ def test_a_model_is_read_as_the_options_say(tmp_path: Path, shown: Callable[...,
     folder, out = tiny.save(tmp_path / name), tmp_path / "out"
     given = ["report", folder, *SMALL, "--pooling", "last", "--special-tokens"]
     shown(*given, "--token-budget", 200, "--out", out)
-    said = json.loads((out / "report.json").read_text())
-    assert said["models"][name]["vector"] == "last of tokens, special ones too, as asked"
+    output = json.loads((out / "report.json").read_text())
+    assert output["models"][name]["vector"] == "last of tokens, special ones too, as asked"
     text, _ = reported_text("wmt24pp", ["en", "de"], 12)
     options = {"pooling": "last", "special_tokens": True}
     (scored,) = subject_scores([Subject(str(folder), options | {"max_length": None})], text, ["LD"])
     layers = pd.read_parquet(out / "tables" / "layers.parquet").query("space == 'raw'")
-    found = layers.query("task == 'LD'").set_index("layer")["score"]
+    by_layer = layers.query("task == 'LD'").set_index("layer")["score"]
     expected = scored.table().groupby("layer")["score"].mean()
-    assert found.to_dict() == pytest.approx(expected.to_dict())
+    assert by_layer.to_dict() == pytest.approx(expected.to_dict())
     page = (out / "report.html").read_text(encoding="utf-8")
     assert f"<h1>What {html.escape(name)} shares across languages</h1>" in page
     assert "<img src=x" not in page
 
 
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:
-    own = tiny.save(tmp_path / "mini-xlmr")
-    (model,), (namesake, other) = reported_models([str(own)], ["mini-xlmr", "mini-infoxlm"])
+    ours = tiny.save(tmp_path / "mini-xlmr")
+    (model,), (namesake, other) = reported_models([str(ours)], ["mini-xlmr", "mini-infoxlm"])
     assert model.label == f"mini-xlmr ({model.fingerprint[:6]})"
     assert namesake.label == f"mini-xlmr ({namesake.fingerprint[:6]})"
     assert other.label == "mini-infoxlm"
@@ -138,8 +138,8 @@ def test_make_report_takes_any_name_as_one(name: str) -> None:
     )
     line = ran.stdout.splitlines()[-1]
     shown = line.replace(re.search(r"\S+python -m \S+", line)[0], "printf '%s\\n'")
-    told = subprocess.run(["sh", "-c", shown], capture_output=True, text=True).stdout
-    assert told.splitlines() == ["report", name, "--quick"]
+    printed = subprocess.run(["sh", "-c", shown], capture_output=True, text=True).stdout
+    assert printed.splitlines() == ["report", name, "--quick"]
 
 
 def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus) -> None:
@@ -154,8 +154,8 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
 def test_the_version_and_languages_by_name(shown: Callable[..., str]) -> None:
     assert shown("--version") == f"xlx {xlx.__version__}\n"
     named = ["--languages", "german, en,Hindi", "--pivot", "german", "--estimate"]
-    said = shown("report", "mini-infoxlm", *SMALL, *named)
-    assert "12 sentences of wmt24pp in 3 languages" in said
+    output = shown("report", "mini-infoxlm", *SMALL, *named)
+    assert "12 sentences of wmt24pp in 3 languages" in output
 
 
 def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> None:

@@ -17,9 +17,14 @@ print(code, os.environ["OMP_WAIT_POLICY"], "torch" in sys.modules)
 
 
 def test_threads_sleep_while_they_wait() -> None:
-    told = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    printed = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     ran = subprocess.run(
-        [sys.executable, "-c", CODE], env=told, cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", CODE],
+        env=printed,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert ran.stdout.split() == ["2", "PASSIVE", "False"]  # a refusal costs no torch
     assert "no/such/model" in ran.stderr

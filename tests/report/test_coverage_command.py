@@ -47,10 +47,10 @@ def test_rows_are_the_scores_of_the_paper(
 ) -> None:
     out, scores = tmp_path / "out", scores_csv(tmp_path)
     given = ["mexa", model, "--text", text, "--out", out, "--special-tokens", "--tasks", scores]
-    said = shown(*given, "--estimate")
-    assert "computing 2 languages, raw and centred: about" in said
+    output = shown(*given, "--estimate")
+    assert "computing 2 languages, raw and centred: about" in output
     assert not out.exists()
-    said = shown(*given).splitlines()
+    output = shown(*given).splitlines()
     table = pd.read_csv(out / "mexa.csv").set_index("language")
     assert list(table.index) == ["de", "sw"]
     known = table.loc["sw", ["name", "family", "script"]]
@@ -69,10 +69,10 @@ def test_rows_are_the_scores_of_the_paper(
     assert list(table["band, QA"]) == list(mexa.bands(table["adjusted, QA"]).astype(str))
     np.testing.assert_allclose(table["less bag"], table["weighted_mean"] - table["bag"], atol=2e-4)
     assert ((table["above bag"] == "yes") == (table["less bag low"] > 0)).all()
-    assert said[-5].startswith("2 languages with en: MEXA of own (weighted mean) is")
-    assert said[-2].startswith("above a bag of its own subwords in")
+    assert output[-5].startswith("2 languages with en: MEXA of own (weighted mean) is")
+    assert output[-2].startswith("above a bag of its own subwords in")
     page = (out / "mexa.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said[-5:-1])
+    assert all(line in page for line in output[-5:-1])
     monkeypatch.setattr(states, "hidden_states", lambda *_: pytest.fail("a model reads again"))
     assert "nothing is computed" in shown(*given)
 
@@ -81,8 +81,8 @@ def test_a_public_model_is_answered_without_its_weights(
     tmp_path: Path, shown: Callable[..., str]
 ) -> None:
     with settings(ledger=paths.RESULTS):
-        said = shown("mexa", "multilingual-e5-small", "--out", tmp_path)
-    assert "nothing is computed" in said
+        output = shown("mexa", "multilingual-e5-small", "--out", tmp_path)
+    assert "nothing is computed" in output
     table = pd.read_csv(tmp_path / "mexa.csv")
     assert len(table) == 202
     assert not (table[["name", "family", "script"]] == "?").any(axis=None)

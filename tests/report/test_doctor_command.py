@@ -24,11 +24,11 @@ def text(tmp_path: Path) -> Path:
 
 def examined(capsys: pytest.CaptureFixture, *given: object) -> tuple[int, dict[str, list[str]]]:
     """The code, and what is said by the first word of its line."""
-    code, said = command.main(["doctor", *map(str, given)]), {}
+    code, output = command.main(["doctor", *map(str, given)]), {}
     for line in capsys.readouterr().out.splitlines():
         state, _, rest = line.partition(" ")
-        said.setdefault(state, []).append(rest.strip())
-    return code, said
+        output.setdefault(state, []).append(rest.strip())
+    return code, output
 
 
 #: What a healthy tokenizer keeps, or gives in bytes; the last signs have a compatible form.
@@ -43,10 +43,10 @@ def test_no_false_alarm_on_healthy_folders(
     model = tiny.save(tmp_path / "model", architecture, spread=2.0)
     for file in text.iterdir():
         file.write_text(file.read_text(encoding="utf-8") + KEPT, encoding="utf-8")
-    code, said = examined(capsys, model, "--text", text)
-    assert (code, set(said)) == (0, {"ok"}), said
-    assert "text: some signs are normalised in de, en: ½, …, ｆ, ｌ, ｕ" in said["ok"]
-    assert any(x.startswith(f"kind: {tiny.BATTERY[architecture]}, 2 layers") for x in said["ok"])
+    code, output = examined(capsys, model, "--text", text)
+    assert (code, set(output)) == (0, {"ok"}), output
+    assert "text: some signs are normalised in de, en: ½, …, ｆ, ｌ, ｕ" in output["ok"]
+    assert any(x.startswith(f"kind: {tiny.BATTERY[architecture]}, 2 layers") for x in output["ok"])
 
 
 LOWER, BARE, LOST = "read in lower case", "read without accents and marks", "with characters lost"
@@ -82,9 +82,9 @@ def test_a_text_that_is_read_otherwise_is_named_by_language(
     raw.normalizer, raw.decoder = normalizer or raw.normalizer, decoder or raw.decoder
     model = tiny.save(tmp_path / "model", "bert", spread=2.0)
     PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="[UNK]").save_pretrained(model)
-    code, said = examined(capsys, model, "--text", text)
-    notes = {x[8:10]: x for x in said.get("note", []) if x.startswith("text in ")}
-    assert (code, set(notes)) == (0, set(noted)), said
+    code, output = examined(capsys, model, "--text", text)
+    notes = {x[8:10]: x for x in output.get("note", []) if x.startswith("text in ")}
+    assert (code, set(notes)) == (0, set(noted)), output
     assert all(part in notes[language] for language, part in noted.items()), notes
 
 
@@ -93,10 +93,10 @@ def test_declared_vectors_are_found(
     layout: str, tmp_path: Path, text: Path, capsys: pytest.CaptureFixture
 ) -> None:
     model = build(tmp_path / "model", layout)
-    code, said = examined(capsys, model, "--text", text)
+    code, output = examined(capsys, model, "--text", text)
     assert code == 0
-    assert any("encode of sentence-transformers" in x and "modules.json" in x for x in said["ok"])
-    notes = [x for x in said.get("note", []) if "nothing is left" not in x]
+    assert any("encode of sentence-transformers" in x and "modules.json" in x for x in output["ok"])
+    notes = [x for x in output.get("note", []) if "nothing is left" not in x]
     assert any(LOWER in x for x in notes) == (layout == "lower case")
     notes = [x for x in notes if "of sentences cut" not in x and "are read as written" not in x]
     assert not notes or layout == "lower case"
@@ -118,9 +118,9 @@ def test_what_is_read_otherwise_is_named(
     write(results / "other.json", {"results": {"hellaswag": {"acc,none": 0.4}}})
     (results / "own.csv").write_text(f"task,model,language,score\nQA,{model},de,0.5\n")
     (results / "foreign.csv").write_text("a,b\n1,2\n")
-    code, said = examined(capsys, model, "--text", text, "--tasks", results)
+    code, output = examined(capsys, model, "--text", text, "--tasks", results)
     assert code == 0
-    noted = " | ".join(said["note"])
+    noted = " | ".join(output["note"])
     for part in (
         "config.json names JinaBertModel, read as BertModel",
         "the pooling attention",
@@ -132,10 +132,10 @@ def test_what_is_read_otherwise_is_named(
         "xnli in 2 languages, of 2 files",
         f"3 are of {model}",
     ]
-    assert [x for x in said["ok"] if x.startswith("scores")] == [f"scores: {x}" for x in lines]
+    assert [x for x in output["ok"] if x.startswith("scores")] == [f"scores: {x}" for x in lines]
     (model / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
-    _, said = examined(capsys, model, "--text", text, "--pooling", "cls")
-    assert "layers where nothing is left without a language's mean: 0" in said["note"]
+    _, output = examined(capsys, model, "--text", text, "--pooling", "cls")
+    assert "layers where nothing is left without a language's mean: 0" in output["note"]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_what_cannot_be_used_is_a_problem(
     model = tiny.save(tmp_path / "model", "bert")
     tiny.edit_json(model / "config.json", **change)
     assert command.main(["doctor", str(model), "--text", str(text), *given]) == code
-    said = capsys.readouterr()
-    assert says in said.out + said.err
-    assert said.out.count("problem ") == (code == 1)
+    output = capsys.readouterr()
+    assert says in output.out + output.err
+    assert output.out.count("problem ") == (code == 1)

@@ -107,7 +107,10 @@ def hostile_names(seed: int, n: int = 20) -> list[str]:
         quote = rng.choice(["", '"', "'"])
         return f"<{rng.choice(ELEMENTS)}={quote}{rng.choice(['', 'javascript:'])}{RUN}{quote}>"
 
-    kinds = (element, *(lambda of=of: str(rng.choice(of)) for of in (ENDS, CODES, SIGNS)))
+    kinds = (
+        element,
+        *(lambda choices=choices: str(rng.choice(choices)) for choices in (ENDS, CODES, SIGNS)),
+    )
     return [f"{''.join(kinds[k]() for k in rng.integers(4, size=4))}{i}" for i in range(n)]
 
 
@@ -129,11 +132,11 @@ def page_of(names: Sequence[str]) -> str:
 
 def report_of(written: Written, names: Sequence[str], page: str) -> str:
     """A report whose models, languages, text and notes have these names."""
-    models = [*written.said["models"]]
+    models = [*written.output["models"]]
     known = dict(zip([*models, *LANGUAGES], names, strict=False))
     tables = {name: table.replace(known) for name, table in written.tables.items()}
     tables["task_points"] = pd.DataFrame({x: [x] for x in names} | {"model": [""]})
-    about = written.said | {"text": names[-1]}
+    about = written.output | {"text": names[-1]}
     about["models"] = {known[x]: about["models"][x] for x in models}
     answers = [x for model in about["models"] for x in answers_of(tables, model)]
     return report_page(tables, answers, about, names, explorer.in_frame(page))
@@ -149,16 +152,18 @@ def test_a_name_is_text_and_changes_no_structure(written: Written, seed: int) ->
     names, plain = hostile_names(seed), [f"name {i}" for i in range(20)]
     page, simple = page_of(names), page_of(plain)
     pages = page, report_of(written, names, page), simple, report_of(written, plain, simple)
-    own, report, *like = (BeautifulSoup(x, "html.parser") for x in pages)
-    for one, other in zip((own, report), like, strict=True):
-        tags = [[(x.name, [*x.attrs]) for x in of.find_all(True)] for of in (one, other)]
+    explored, report, *like = (BeautifulSoup(x, "html.parser") for x in pages)
+    for page_1, other in zip((explored, report), like, strict=True):
+        tags = [
+            [(x.name, [*x.attrs]) for x in choices.find_all(True)] for choices in (page_1, other)
+        ]
         assert tags[0] == tags[1]
-        assert policy(one) == policy(other)
-        assert policy(one).startswith("default-src 'none'; script-src 'sha256-")
-        assert not re.search(r"https?:|\*|eval|script-src[^;]*unsafe", policy(one))
+        assert policy(page_1) == policy(other)
+        assert policy(page_1).startswith("default-src 'none'; script-src 'sha256-")
+        assert not re.search(r"https?:|\*|eval|script-src[^;]*unsafe", policy(page_1))
     assert all(name in report.text for name in names)
     assert (report.iframe["sandbox"], report.iframe["srcdoc"]) == (["allow-scripts"], page)
-    library, data, ours = (x.string for x in own("script"))
+    library, data, ours = (x.string for x in explored("script"))
     for script in (library, ours):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy(report)

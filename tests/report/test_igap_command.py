@@ -38,29 +38,29 @@ def test_rows_are_those_of_the_library(
     asked = []
     tune = finetuning.finetune_all
     monkeypatch.setattr(finetuning, "finetune_all", lambda jobs: asked.append(jobs) or tune(jobs))
-    said = shown(*given)
+    output = shown(*given)
     rows = pd.read_csv(tmp_path / "out" / "igap.csv").set_index(["subject", "target"])
     (jobs,) = asked
     recipes = [(job.model == model, job.recipe.learning_rate, job.recipe.dtype) for job in jobs]
     assert recipes == [(True, 0.003, "tf32")] * 2 + [(False, 3e-4, "tf32")] * 2
     task = igap_command.labelled_task()
     transfers = Transfers(task, tuple(tune(jobs[:2])))
-    own, gaps = rows.loc["tiny"], transfers.gap_table().loc["en"]
+    ours, gaps = rows.loc["tiny"], transfers.gap_table().loc["en"]
     columns = ["value", "low", "high", "kept", "kept_low", "kept_high"]
     targets = ["de", "ja", MEAN_TARGET]
     np.testing.assert_allclose(
-        own.loc[targets, igap_command._ENDS], gaps.loc[targets, columns], atol=1e-4
+        ours.loc[targets, igap_command._ENDS], gaps.loc[targets, columns], atol=1e-4
     )
     for code in CODES:
         gold = task.test[code].labels
         right = [(run.predictions[f"test {code}"][-1] == gold).mean() for run in transfers.runs]
-        assert own.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
+        assert ours.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
     shared = shared_subwords(model, task, ["en"])["interlingual"].mean()
     means = rows.xs(MEAN_TARGET, level="target")
     assert means.loc["shared subwords", "igap"] == pytest.approx(shared, abs=1e-4)
     assert means.loc["one label", ["igap", "kept", "accuracy"]].tolist() == [0.5, 0, 0.5]
     page = (tmp_path / "out" / "igap.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said.splitlines()[2:6])
+    assert all(line in page for line in output.splitlines()[2:6])
     assert "nothing is computed" in shown(*given, "--estimate")
 
 
@@ -72,18 +72,18 @@ def test_printed_rows_are_those_of_the_nearest_table(model: str) -> None:
         table = pd.read_csv(f"data/published/igap/{stem}.csv")
         table = table[(table["model"] == "XLM-R") & (table["target_language"] == "avg")]
         value = table.set_index("quantity")["value"] / 100
-        own = rows.loc[("printed, XLM-R", MEAN_TARGET)]
-        assert own["igap"] == pytest.approx(value["IGap"])
-        assert own["accuracy"] == pytest.approx(value["test_acc"])
-        assert own["kept"] == pytest.approx(1 - value["IGap"] / guess)
+        ours = rows.loc[("printed, XLM-R", MEAN_TARGET)]
+        assert ours["igap"] == pytest.approx(value["IGap"])
+        assert ours["accuracy"] == pytest.approx(value["test_acc"])
+        assert ours["kept"] == pytest.approx(1 - value["IGap"] / guess)
 
 
 def test_what_does_not_learn_has_no_igap(
     model: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
-    said = refused("igap", model, "--epochs", 1, "--lr", "1e-9", "--out", tmp_path / "out")
-    assert "IGAP of tiny is not defined" in said
-    assert "more --epochs" in said
+    output = refused("igap", model, "--epochs", 1, "--lr", "1e-9", "--out", tmp_path / "out")
+    assert "IGAP of tiny is not defined" in output
+    assert "more --epochs" in output
     assert not (tmp_path / "out").exists()
 
 

@@ -46,8 +46,8 @@ def test_rows_are_those_of_the_library(
     model: str, tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ["mixing", model, *SMALL, "--out", tmp_path]
-    said, codes = shown(*given), ["en", "de", "zh"]
-    assert "12 pairs in 3 languages, 144 inputs" in said
+    output, codes = shown(*given), ["en", "de", "zh"]
+    assert "12 pairs in 3 languages, 144 inputs" in output
     sets, _ = labelled.parallel_examples("NLI", codes, "test", source="xnli-whole")
     sets = {code: part.take(12, 1) for code, part in sets.items()}
     alone = {code: replace(part, first=part.second, second=None) for code, part in sets.items()}
@@ -65,7 +65,7 @@ def test_rows_are_those_of_the_library(
     expected["second text alone", "all"] = mixing.summary(right[1], *shared)
     expected["what the first adds", "all"] = mixing.paired_difference(*right, *shared)
     check_rows(tmp_path, expected, 3 * 3)  # three models, all and two labels
-    assert all(line in (tmp_path / "mixing.html").read_text() for line in said.splitlines()[2:5])
+    assert all(line in (tmp_path / "mixing.html").read_text() for line in output.splitlines()[2:5])
     monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("asked again"))
     assert "nothing is computed" in shown(*given)
 
@@ -74,9 +74,9 @@ def test_a_reader_is_asked_with_and_without_a_question(
     reader: str, tmp_path: Path, shown: Callable[..., str]
 ) -> None:
     given = ["mixing", reader, "--languages", "english,zh", "--pairs", "5", "--out", tmp_path]
-    said = shown(*given, "--estimate")
-    assert "5 questions in 2 languages, 30 inputs\ncomputing 30 inputs: about" in said
-    said, codes = shown(*given), ["en", "zh"]
+    output = shown(*given, "--estimate")
+    assert "5 questions in 2 languages, 30 inputs\ncomputing 30 inputs: about" in output
+    output, codes = shown(*given), ["en", "zh"]
     sets, _ = questions.parallel_questions("xquad", codes, per_context=1)
     sets = {code: part.take(5, 1) for code, part in sets.items()}
     blank = {code: questions.questionless(part) for code, part in sets.items()}
@@ -91,7 +91,7 @@ def test_a_reader_is_asked_with_and_without_a_question(
     }
     check_rows(tmp_path, expected, 3 * 2)  # three models, two scores
     assert both.n_cut.sum()
-    assert f"{both.n_cut.sum()} of 20 inputs were longer" in said
+    assert f"{both.n_cut.sum()} of 20 inputs were longer" in output
 
 
 def test_more_questions_than_paragraphs() -> None:
@@ -124,8 +124,8 @@ def test_labels_of_heads(
 ) -> None:
     model = headed(tmp_path / "own", id2label=dict(enumerate(names)))
     given = ["--languages", "en,fr", "--pairs", 8, "--out", tmp_path]
-    said = shown("mixing", model, *given, *(["--labels", ",".join(labels)] if labels else []))
-    assert f"its labels are {', '.join(classes)}" in said
+    output = shown("mixing", model, *given, *(["--labels", ",".join(labels)] if labels else []))
+    assert f"its labels are {', '.join(classes)}" in output
     assert {*pd.read_csv(tmp_path / "mixing.csv")["label"]} == {"all", *classes}
 
 

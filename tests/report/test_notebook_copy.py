@@ -34,14 +34,14 @@ def test_the_notebook_is_given_what_the_report_was(
     monkeypatch.setattr(report_notebook, "run_cells", noted)
     given = [*line, "--pooling", "last", "--special-tokens"]
     assert command.main(given, leave=report_notebook.leave_notebook) == 0
-    ((values, told),) = runs
+    ((values, printed),) = runs
     declared = profiles.parameters(profiles.read_notebook(report_notebook.SOURCE), "report")
     assert set(values) == set(declared) - {"seed"}
     assert values["models"] == [str(tmp_path / "own")]
     assert (values["languages"], values["n_sentences"]) == (["en", "de"], 12)
     assert (values["corpus"], values["references"]) == ("wmt24pp", ["none"])
     assert values["reading"] == {"pooling": "last", "special_tokens": True}
-    assert told == {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
+    assert printed == {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
     assert (tmp_path / "out" / "report.ipynb").read_text(encoding="utf-8") == "executed"
 
 

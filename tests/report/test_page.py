@@ -69,9 +69,9 @@ def test_links_lead_somewhere(written: Written) -> None:
 def test_the_page_has_all_and_needs_nothing_else(written: Written) -> None:
     assert set(written.tables) == set(TABLES) - ASKED_FOR
     assert written.page.count("<table") == len(written.tables)
-    assert len(written.said["answers"]) == 2 * 11
+    assert len(written.output["answers"]) == 2 * 11
     plain = html.unescape(written.page)
-    assert all(answer["sentence"] in plain for answer in written.said["answers"])
+    assert all(answer["sentence"] in plain for answer in written.output["answers"])
     outside = written.page.replace(explorer_of(written), "")
     assert not re.search(r"https?://|<script|<link|@import", outside)
     assert len(outside.encode()) < 3_000_000
@@ -92,17 +92,17 @@ def test_numbers_of_the_explorer_are_those_of_the_tables(written: Written) -> No
         rows = scores[start : start + n_layers * (len(at) + 3)].reshape(n_layers, -1) / 1000
         seen.add((measure, space, who))
         if measure == "MEXA":
-            own = coverage[(coverage["model"] == model) & (coverage["states"] == space)]
-            for code, mu in zip(own["language"], own["mu"], strict=True):
+            ours = coverage[(coverage["model"] == model) & (coverage["states"] == space)]
+            for code, mu in zip(ours["language"], ours["mu"], strict=True):
                 assert rows[:, at.index(("en", code))].max() == pytest.approx(mu, abs=5.1e-4)
         elif who == "only":
-            own = layers.query("model == @model and task == @measure and space == @space")
-            means = own.sort_values("layer")[["score", "low", "high"]]
+            ours = layers.query("model == @model and task == @measure and space == @space")
+            means = ours.sort_values("layer")[["score", "low", "high"]]
             assert rows[:, -3:] == pytest.approx(means.to_numpy(), abs=5.1e-4)
-            own = pairs.query("model == @model and task == @measure")
+            ours = pairs.query("model == @model and task == @measure")
             if space == "raw":
-                found = rows[own["layer"].iloc[0], : len(at)]
-                assert found == pytest.approx(own["score"].to_numpy(), abs=5.1e-4)
+                layer_scores = rows[ours["layer"].iloc[0], : len(at)]
+                assert layer_scores == pytest.approx(ours["score"].to_numpy(), abs=5.1e-4)
     measures, spaces = explorer.SHOWN_MEASURES, explorer.SHOWN_SPACES
     assert seen == {
         *((x, space, "only") for x in measures for space in spaces),
@@ -129,6 +129,6 @@ def test_on_a_phone_the_explorer_shows_the_number_of_a_layer(
 ) -> None:
     (tmp_path / "report.html").write_text(written.page, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
-    *wide, said = in_browser(tmp_path / "frame.html", *INTO_THE_SANDBOX)
+    *wide, output = in_browser(tmp_path / "frame.html", *INTO_THE_SANDBOX)
     assert max(map(int, wide)) <= 0
-    assert re.match(r".+, LD of .+, layer 2: 0?\.?\d+", said)
+    assert re.match(r".+, LD of .+, layer 2: 0?\.?\d+", output)

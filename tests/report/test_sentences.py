@@ -97,8 +97,8 @@ def test_tasks_and_probes_are_told_where_they_are(written: Written) -> None:
 
 
 def test_answers_are_listed_by_question(written: Written) -> None:
-    said = answer_list(written.tables, [MODEL, "mini-llama"])
-    assert said.count("**Which layer to use for sentences?**") == 1
+    output = answer_list(written.tables, [MODEL, "mini-llama"])
+    assert output.count("**Which layer to use for sentences?**") == 1
     for model in (MODEL, "mini-llama"):
-        assert f"- {model}: {answers_of(written.tables, model)[0].sentence}" in said
+        assert f"- {model}: {answers_of(written.tables, model)[0].sentence}" in output
     assert "- mini-llama:" not in answer_list(written.tables, ["mini-llama"])

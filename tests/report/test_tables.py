@@ -69,12 +69,12 @@ def test_a_direction_is_the_share_of_queries_whose_translation_is_nearest(
     ways = rows(written.tables["retrieval"], model="mini-infoxlm")
     assert len(ways) == 12
     for row in ways.itertuples():
-        one, other = (
+        query, other = (
             x / np.linalg.norm(x, axis=1, keepdims=True)
             for x in (states[code][row.layer].astype(float) for code in (row.query, row.among))
         )
-        found = ((one @ other.T).argmax(axis=1) == np.arange(len(corpus))).mean()
-        assert row.score == pytest.approx(found, abs=1e-6)
+        share = ((query @ other.T).argmax(axis=1) == np.arange(len(corpus))).mean()
+        assert row.score == pytest.approx(share, abs=1e-6)
         assert row.low <= row.score <= row.high
     pairs = rows(written.tables["pairs"], model="mini-infoxlm", task="retrieval")
     np.testing.assert_allclose(pairs["score"], ways["score"].to_numpy().reshape(-1, 2).mean(axis=1))
@@ -86,9 +86,9 @@ def test_references_are_on_the_same_text(written: Written) -> None:
     assert set(table["reference"]) == others
     apart = table["score"] - table["reference_score"]
     np.testing.assert_allclose(table["difference"], apart, atol=1e-12)
-    own = rows(written.tables["layers"], model="mini-infoxlm", space="raw", task=MATCHED)
+    ours = rows(written.tables["layers"], model="mini-infoxlm", space="raw", task=MATCHED)
     scores = rows(table, task=MATCHED)["score"]
-    np.testing.assert_allclose(scores, own["score"].max(), atol=1e-12)
+    np.testing.assert_allclose(scores, ours["score"].max(), atol=1e-12)
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_registered_measure_is_on_the_page(tmp_path: Path, shown: Callable[...
 def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
     first = before_training("mini-infoxlm")
     assert (first.name, first.step) == ("mini-infoxlm", 0)
-    own = tiny.save(tmp_path / "own")
-    assert before_training(str(own)) == identity.twin_of(str(own))
+    ours = tiny.save(tmp_path / "own")
+    assert before_training(str(ours)) == identity.twin_of(str(ours))
 
 
 def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
@@ -180,12 +180,12 @@ def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path
     measured = Measured(MODEL, text, tasks=tasks)
     vars(measured)["mexa"] = {"raw": hits(1), "centred": hits(2)}
     points = tables.task_points(measured)
-    own = points[points["predictor"] == "MEXA, best layer"]
-    assert own["language"].tolist() == list(CODES[1:])  # the pivot has no score of its own
-    np.testing.assert_allclose(own["score"], 0.4 + 0.05 * np.arange(1, 7))
-    np.testing.assert_allclose(own["mu"], hits(1).hits.mean(axis=-1).max(axis=0))
-    for row in own.itertuples():  # each from the others
-        others = own.drop(row.Index)
+    ours = points[points["predictor"] == "MEXA, best layer"]
+    assert ours["language"].tolist() == list(CODES[1:])  # the pivot has no score of its own
+    np.testing.assert_allclose(ours["score"], 0.4 + 0.05 * np.arange(1, 7))
+    np.testing.assert_allclose(ours["mu"], hits(1).hits.mean(axis=-1).max(axis=0))
+    for row in ours.itertuples():  # each from the others
+        others = ours.drop(row.Index)
         slope, intercept = np.polyfit(others["mu"], others["score"], 1)
         assert row.predicted == pytest.approx(intercept + slope * row.mu)
         assert row.mean_of_others == pytest.approx(others["score"].mean())
@@ -193,10 +193,10 @@ def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path
     np.testing.assert_allclose(centred["mu"], hits(2).hits.mean(axis=-1).max(axis=0))
     fits = tables.task_fits(measured)
     figure = figures.predicted_tasks({"task_points": points, "task_fits": fits})
-    assert {text.get_text() for text in figure.axes[0].texts} == {*own["language"]}
+    assert {text.get_text() for text in figure.axes[0].texts} == {*ours["language"]}
     row = fits.set_index("predictor").loc["MEXA, best layer"]
-    assert row["r"] == pytest.approx(np.corrcoef(own["mu"], own["score"])[0, 1])
-    assert row["error"] == pytest.approx(np.sqrt(((own["score"] - own["predicted"]) ** 2).mean()))
+    assert row["r"] == pytest.approx(np.corrcoef(ours["mu"], ours["score"])[0, 1])
+    assert row["error"] == pytest.approx(np.sqrt(((ours["score"] - ours["predicted"]) ** 2).mean()))
     assert row["error"] < row["error_of_mean"]  # the score was made to follow the alignment
 
 

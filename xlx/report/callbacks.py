@@ -82,11 +82,11 @@ class Lens(TrainerCallback):
         scores = self.measure(model, processing_class)
         self.seconds += time.perf_counter() - began
         self._rows.append({"step": state.global_step} | scores)
-        told = {f"eval_{name}": score for name, score in scores.items()}  # as trainers call theirs
+        named = {f"eval_{name}": score for name, score in scores.items()}  # as trainers call theirs
         if metrics is not None:
-            metrics |= told
+            metrics |= named
         if self.trainer is not None:
-            self.trainer.log(told)
+            self.trainer.log(named)
 
     def measure(self, model: torch.nn.Module, tokenizer: Any) -> dict[str, float]:
         """The scores of a model as it is: name in the logs → mean over layers, or of the best."""
@@ -108,23 +108,23 @@ class Lens(TrainerCallback):
 
     def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
         masks = masks_of(self.corpus, ["like length"])
-        plain = [registered()[x] for x in self.measures if x != MATCHED]
-        exact = abx.exact(states, measures=plain, masks=masks, device=device)
+        measures = [registered()[x] for x in self.measures if x != MATCHED]
+        exact = abx.exact(states, measures=measures, masks=masks, device=device)
         scores = {}
         for task in self.measures:
-            by_layer = exact.scores[task].mean(axis=(1, 2))
+            by_layer, name = exact.scores[task].mean(axis=(1, 2)), logged(task)
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
-            name = logged(task)
-            scores[name], scores[f"{name}_best"] = by_layer.mean(), by_layer[best]
+            scores |= {name: by_layer.mean(), f"{name}_best": by_layer[best]}
             scores[f"{name}_best_layer"] = best
         return scores
 
     def _mexa(self, states: dict[str, np.ndarray]) -> dict[str, Any]:
-        mu = (scores := mexa.scores(states, self.pivot)).mu
-        best = int(mu.mean(axis=1).argmax())
-        numbers = {"mexa": mu.mean(), "mexa_best": mu[best].mean(), "mexa_best_layer": best}
-        by_language = zip(scores.languages, mu.mean(axis=0), strict=True)
-        return numbers | {f"mexa_{code}": score for code, score in by_language}
+        scores = mexa.scores(states, self.pivot)
+        by_layer, by_language = scores.mu.mean(axis=1), scores.mu.mean(axis=0)
+        best = by_layer.argmax()
+        numbers = {"mexa": by_layer.mean(), "mexa_best": by_layer[best], "mexa_best_layer": best}
+        names = (f"mexa_{code}" for code in scores.languages)
+        return numbers | dict(zip(names, by_language, strict=True))
 
 
 def logged(task: str) -> str:

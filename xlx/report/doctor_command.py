@@ -1,7 +1,8 @@
 """``xlx doctor``: how a model, a text and files of scores will be read, before hours are spent."""
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations
@@ -139,8 +140,8 @@ def _text_as_read(reader: loading.Encoder, corpus: ParallelCorpus) -> Iterator[C
         if parts := [f"{x:.0%} of {what}" for what, x in shares.items() if x > ILLEGIBLE]:
             notes[code] = ", ".join(parts)
     if normalised:
-        shown = named_first(map(_shown, sorted(signs)))
-        yield True, f"text: some signs are normalised in {named_first(normalised)}: {shown}"
+        where = named_first(normalised)
+        yield True, f"text: some signs are normalised in {where}: {_shown(signs)}"
     most = f"at most {ILLEGIBLE:.0%} of tokens unknown, of sentences cut or altered"
     yield not notes, f"text: {many - len(notes)} of {many} languages are read as written ({most})"
     yield from ((False, f"text in {code}: {note}") for code, note in notes.items())
@@ -158,20 +159,23 @@ def _as_read(
         "tokens unknown": sum(unknown) / max(1, sum(map(len, ids))),
         "sentences cut": sum(len(row) > room for row in ids) / n,
     }
-    backend, altered = getattr(words, "backend_tokenizer", None), []
+    times, signs = Counter(), defaultdict(set)
+    backend = getattr(words, "backend_tokenizer", None)
     if backend is None or backend.decoder is not None:  # else no text can be made of tokens
         decoded = words.batch_decode(ids, clean_up_tokenization_spaces=False)
-        # What is missing where a token is unknown is a part of it.
-        pairs = (x for *x, lost in zip(sentences, decoded, unknown, strict=True) if not lost)
-        altered = [alterations(*pair) for pair in pairs]
-    signs = {what: set().union(*(x.get(what, ()) for x in altered)) for x in altered for what in x}
+        for sentence, text, missing in zip(sentences, decoded, unknown, strict=True):
+            # What is missing where a token is unknown is a part of it.
+            for what, characters in () if missing else alterations(sentence, text).items():
+                times[what] += 1
+                signs[what] |= characters
     usual = signs.pop("normalised", set())
-    for what, characters in signs.items():
-        where = f"sentences {what} ({named_first(map(_shown, sorted(characters)))})"
-        shares[where] = sum(what in x for x in altered) / n
+    shares |= {f"sentences {what} ({_shown(x)})": times[what] / n for what, x in signs.items()}
     return shares, usual
 
 
-def _shown(sign: str) -> str:
-    alone = sign.isprintable() and unicodedata.category(sign)[0] != "M"
-    return sign if alone else f"U+{ord(sign):04X}"
+def _shown(signs: Iterable[str]) -> str:
+    """Characters as text, the first of many; those that cannot stand alone by their codes."""
+    return named_first(
+        x if x.isprintable() and unicodedata.category(x)[0] != "M" else f"U+{ord(x):04X}"
+        for x in sorted(signs)
+    )

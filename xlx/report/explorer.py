@@ -16,7 +16,7 @@ import numpy as np
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import average
-from xlx.experiment.scoring import BagOfSubwords, reported_measures
+from xlx.experiment.scoring import BAG, reported_measures
 from xlx.measures.abx import PairScores
 from xlx.measures.mexa import PivotScores
 from xlx.report.page import Html, policy
@@ -55,11 +55,11 @@ def score_rows(scores: PairScores, measure: str) -> Scores:
 
 def pivot_rows(scores: PivotScores, codes: Sequence[str]) -> Scores:
     """MEXA of the pairs with a pivot alone, and its mean over them (without an interval)."""
-    at = {pair: i for i, pair in enumerate(combinations(codes, 2))}
-    rows = np.full((len(scores.layers), len(at) + 3), np.nan)
+    pairs = [{*pair} for pair in combinations(codes, 2)]
+    rows = np.full((len(scores.layers), len(pairs) + 3), np.nan)
     for code, mu in zip(scores.languages, scores.mu.T, strict=True):
-        rows[:, at.get((code, scores.pivot), at.get((scores.pivot, code)))] = mu
-    rows[:, len(at)] = scores.mu.mean(axis=1)
+        rows[:, pairs.index({code, scores.pivot})] = mu
+    rows[:, len(pairs)] = scores.mu.mean(axis=1)
     return rows
 
 
@@ -69,8 +69,8 @@ def listed_text(corpus: ParallelCorpus, title: str) -> dict[str, object]:
     return {"title": title, "codes": corpus.languages, "names": names, "n": len(corpus)}
 
 
-def packed_scores(entries: Iterable[tuple[str, Scores]], **said: object) -> dict[str, object]:
-    """What the page holds: what is said, and all scores: ``int16``, deflated, in base64.
+def packed_scores(entries: Iterable[tuple[str, Scores]], **about: object) -> dict[str, object]:
+    """What the page holds: what is given about it, and all scores: ``int16``, deflated, in base64.
 
     A key is "text|model|measure|space|step" (or "twin", "bag"), the text by its number;
     ``entries``: key → the place of its first row in the array, and the number of its layers.
@@ -93,7 +93,7 @@ def packed_scores(entries: Iterable[tuple[str, Scores]], **said: object) -> dict
         "pivot": "English",
         "entries": places,
         "scores": scores,
-    } | said
+    } | about
 
 
 def explorer_page(data: Mapping[str, object]) -> str:
@@ -114,18 +114,14 @@ def explorer_page(data: Mapping[str, object]) -> str:
 
 def measured_scores(measured: Measured) -> Iterator[tuple[str, Scores]]:
     """All scores of a model, and those of its untrained twin and bag of subwords, by their keys."""
-    label = measured.model.label.replace("|", "/")
-    controls = compared(measured)
-    whose = {
-        "only": subject(measured.model),
-        "twin": controls.get(UNTRAINED),
-        "bag": next(x for x in controls.values() if isinstance(x, BagOfSubwords)),
-    }
-    for who, of in whose.items():
-        for space in SHOWN_SPACES if who == "only" else ("raw",):
-            for scores in measured.scores([of], space) if of else ():
-                for measure in reported_measures():
-                    yield f"0|{label}|{measure}|{space}|{who}", score_rows(scores, measure)
+    label, controls = measured.model.label.replace("|", "/"), compared(measured)
+    asked = [("only", subject(measured.model), space) for space in SHOWN_SPACES]
+    keys = {"twin": UNTRAINED, "bag": BAG}.items()
+    asked += [(who, controls[key], "raw") for who, key in keys if key in controls]
+    for who, control, space in asked:
+        (scores,) = measured.scores([control], space)
+        for measure in reported_measures():
+            yield f"0|{label}|{measure}|{space}|{who}", score_rows(scores, measure)
     for space, scores in measured.mexa.items():
         yield f"0|{label}|MEXA|{space}|only", pivot_rows(scores, measured.corpus.languages)
 
@@ -135,9 +131,8 @@ def explored(of_models: Sequence[Measured]) -> Html | str:
     corpus, n = of_models[0].corpus, len(of_models[0].corpus.languages)
     if find_spec("plotly") is None:
         return "To choose layers and pairs of languages here: pip install plotly, and report again."
-    values = sum(
-        4 * len(reported_measures()) * len(x.raw.scores["LD"]) * n * n // 2 for x in of_models
-    )
+    n_layers = sum(len(x.raw.layers) for x in of_models)
+    values = 2 * len(reported_measures()) * n_layers * n * n
     if values > MOST_SCORES:
         return (
             f"To choose layers and pairs of languages here, report on fewer --languages: there "

@@ -88,8 +88,9 @@ def pairs_apart(tables: Tables) -> Figure:
     pairs = tables["pairs"][tables["pairs"]["task"] == MATCHED]
     turned = pairs.rename(columns={"language_1": "language_2", "language_2": "language_1"})
     both = pd.concat([pairs, turned])
-    codes = order(both, "language_1")
-    kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
+    kin = sorted({*both["language_1"]}, key=lambda code: (kind_of_language(code)[::-1], code))[
+        :_MOST_PAIRED
+    ]
     size = 0.19 if len(kin) > 12 else 0.3
     shape = Cells(
         rows=kin,
@@ -140,18 +141,20 @@ def probe_accuracies(tables: Tables) -> Figure:
 def held_of_a_sentence(tables: Tables) -> Figure:
     """X-Probe's tasks by layer, of models, untrained twins and bags; panels: task, where read."""
     table = tables["sentence_tasks"]
-    own, lines = looks(order(table, "model")), {}
+    plain, lines = looks(order(table, "model")), {}
     parts = [table.assign(series=table["model"])]
-    for of, look in (
+    for control, look in (
         (UNTRAINED, {"linestyle": ":"}),
         (BAG, {"color": "0.45"}),
         ("chance", {"color": "0.7"}),
     ):
-        if of in table:
-            names = table["model"] + f", {of}"
-            parts.append(table.assign(accuracy=table[of], series=names, low=np.nan, high=np.nan))
-            lines |= {f"{x}, {of}": own[x] | {"marker": ""} | look for x in own}
-    shape = Curves(looks=own | lines, width=3.9, height=1.7)
+        if control in table:
+            names = table["model"] + f", {control}"
+            parts.append(
+                table.assign(accuracy=table[control], series=names, low=np.nan, high=np.nan)
+            )
+            lines |= {f"{x}, {control}": plain[x] | {"marker": ""} | look for x in plain}
+    shape = Curves(looks=plain | lines, width=3.9, height=1.7)
     on = curves(pd.concat(parts), "layer", "accuracy", "series", "task", "read", shape)
     return on.done("layer (0: embeddings)", "share of sentences right")
 

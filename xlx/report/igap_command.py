@@ -1,6 +1,7 @@
 """``xlx igap``: what an encoder loses in other languages of what it has learnt in one (IGAP)."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -65,16 +66,13 @@ class Igap(options.Asking):
 
     def run(self) -> None:
         """Say what is learnt, learn it, write ``igap.csv`` and ``igap.html``."""
-        options.tell_downloads([self.model])
         model = inputs.reported_model(self.model)
         task, jobs = self.plan(model)
         label, source, recipe = model.label, inputs.code_of(self.source), jobs[0].recipe
         print(f"{label}: {task}; it learns in {source}, at a rate of {recipe.learning_rate:g}")
-        missing = finetuning.unstored(jobs)
-        n = sum(readings(task, job.recipe) for job in missing)
-        options.foresee(
-            len(missing), f"runs, of it and {BEFORE}", lambda: self.minutes(n, task.train)
-        )
+        missing = [readings(task, job.recipe) for job in finetuning.unstored(jobs)]
+        minutes = partial(self.minutes, sum(missing), task.train)
+        options.foresee(len(missing), f"runs, of it and {BEFORE}", minutes)
         if self.estimate:
             return
         runs = finetuning.finetune_all(jobs)
@@ -88,9 +86,8 @@ class Igap(options.Asking):
             )
         others = beside(task, source, self.model, recipe.max_length)
         rows = pd.concat([learnt, before, others], ignore_index=True)
-        lines, means = igap_headline(rows, ours, source), means_of(rows, source)
-        three = rows[rows["subject"].isin(rows["subject"].unique()[:3])]
-        figure = shown_figure(gap_figure(three))
+        means, figure = means_of(rows, source), shown_figure(gap_figure(rows))
+        lines = igap_headline(means.set_index("subject"), ours, source)
         page = framed(f"IGAP of {label}", *lines, figure, means, rows, str(task), _READING)
         path = write_page(self.folder(label) / "igap.html", page, {"igap": rows.round(4)})
         print(*lines, "", in_text(means), "", path, sep="\n")
@@ -188,39 +185,33 @@ def beside(
 
 
 def means_of(rows: pd.DataFrame, source: str) -> pd.DataFrame:
-    """One row per subject: accuracy at home and abroad, IGAP and the share kept."""
+    """One row per subject: accuracy at home and abroad, training error, IGAP, the share kept."""
     means, home = (rows[rows["target"] == x].set_index("subject") for x in (MEAN_TARGET, source))
-    means.insert(0, "at home", home["accuracy"])
+    means["at home"] = home["accuracy"]
     means.loc[ONE_LABEL, "at home"] = means.loc[ONE_LABEL, "accuracy"]
     means = means.rename(columns={"accuracy": "abroad"})
-    return means[["at home", "abroad", *_ENDS]].reset_index()
+    return means[["at home", "abroad", "training", *_ENDS]].reset_index()
 
 
 @styled
 def gap_figure(rows: pd.DataFrame) -> Figure:
     """IGAP by target language: the model, it before training, and shared subwords."""
-    rows = rows[rows["igap"].notna()]
+    rows = rows[rows["subject"].isin(rows["subject"].unique()[:3]) & rows["igap"].notna()]
     on = lanes(rows, "igap", "target", hue="subject", style=Lanes(width=6.4))
     return on.done("IGAP (share of the training set)")
 
 
-def igap_headline(rows: pd.DataFrame, transfers: Transfers, source: str) -> list[str]:
+def igap_headline(means: pd.DataFrame, transfers: Transfers, source: str) -> list[str]:
     """Sentences: what is lost and kept, and by what knows no language; accuracy; parts of errors.
 
-    ``rows``: first the model's, then those of it before training.
+    ``means``: as `means_of`, first the model's, then those of it before training.
     """
-    task, points = transfers.task, transfers.points()
+    task, points, (label, before) = transfers.task, transfers.points(), means.index[:2]
     last = 100 * points[points["step"] == points["step"].max()].mean(numeric_only=True)
-    means = (
-        100
-        * rows[rows["target"] == MEAN_TARGET].set_index("subject")[["training", "accuracy", *_ENDS]]
-    )
-    label, before = means.index[:2]
-    home = 100 * rows.loc[(rows["subject"] == label) & (rows["target"] == source), "accuracy"]
 
     def number(subject: str, value: str, *ends: str) -> str:
-        span = " to ".join(f"{means.loc[subject, x]:.1f}" for x in ends)
-        return f"{means.loc[subject, value]:.1f}" + f" ({span})" * bool(ends)
+        span = " to ".join(f"{100 * means.loc[subject, x]:.1f}" for x in ends)
+        return f"{100 * means.loc[subject, value]:.1f}" + f" ({span})" * bool(ends)
 
     lost = f"loses {number(before, *_ENDS[:3])}"
     if np.isnan(means.loc[before, "igap"]):
@@ -231,8 +222,8 @@ def igap_headline(rows: pd.DataFrame, transfers: Transfers, source: str) -> list
         "% of what a guess loses",
         f"{BEFORE} it {lost}; shared subwords lose {number(STRINGS, 'igap')}, one label "
         f"{number(ONE_LABEL, 'igap')}, a guess {100 * task.guess:.1f}",
-        f"of unread examples it has {home.iloc[0]:.1f} % right in {source} and "
-        f"{number(label, 'accuracy')} % in the others, one label {number(ONE_LABEL, 'accuracy')} %",
+        f"of unread examples it has {number(label, 'at home')} % right in {source} and "
+        f"{number(label, 'abroad')} % in the others, one label {number(ONE_LABEL, 'abroad')} %",
         f"of its {last['error']:.1f} points of error there {last['training']:.1f} were not learnt, "
         f"{last['interlingual']:.1f} are lost between languages, and unread examples add "
         f"{last['intralingual']:.1f}",

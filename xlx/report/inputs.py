@@ -121,8 +121,10 @@ def reported_models(
     others = [reported_model(name) for name in dict.fromkeys(references) if name != "none"]
     several = [*models, *(x for x in others if x.fingerprint not in first)]
     times = Counter(x.label for x in several)
-    labels = [x.label + f" ({x.fingerprint[:6]})" * (times[x.label] > 1) for x in several]
-    apart = [replace(x, label=label) for x, label in zip(several, labels, strict=True)]
+    apart = [
+        replace(x, label=f"{x.label} ({x.fingerprint[:6]})") if times[x.label] > 1 else x
+        for x in several
+    ]
     return apart[: len(models)], apart[len(models) :]
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,6 @@ class Mixing(options.Asking):
 
     def run(self) -> None:
         """Say what is asked, ask it, write ``mixing.csv``, ``cells.csv`` and ``mixing.html``."""
-        options.tell_downloads([self.model])
         if self.pairs is not None:
             checks.whole(self.pairs, "--pairs", least=2)
         task, classes = task_of(self.model, options.listed(self.labels))
@@ -119,8 +119,8 @@ class Mixing(options.Asking):
         named = dict(enumerate(classes)) or None
         head = Headed(self.model, named, quantization=self.quantization)
         missing = unasked(head, sets) + unasked(head, alone)
-        each = missing / min(executors.n_workers(), n)
-        options.foresee(missing, "inputs", lambda: self.minutes(each, sets))
+        minutes = partial(self.minutes, missing / min(executors.n_workers(), n), sets)
+        options.foresee(missing, "inputs", minutes)
         if self.estimate:
             return
         both, second = (grid([head], x)[0] for x in (sets, alone))

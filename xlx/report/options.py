@@ -17,12 +17,7 @@ from xlx.results import checks, paths, work
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
 from xlx.subjects import loading, states
-from xlx.subjects.identity import (
-    ModelNotFoundError,
-    download_ahead,
-    local_folder,
-    public_models,
-)
+from xlx.subjects.identity import ModelNotFoundError, download_ahead, local_folder, public_models
 from xlx.subjects.pooling import POOLINGS
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
@@ -34,12 +29,12 @@ MODEL = Argument(help="a shipped model, a folder, a hub name")
 
 def listed(text: str | None) -> list[str] | None:
     """The parts of "de,en,ja"; None of None."""
-    return text if text is None else [part.strip() for part in text.split(",") if part.strip()]
+    return text and [part.strip() for part in text.split(",") if part.strip()]
 
 
 @dataclass(kw_only=True)
 class Command:
-    """A command: the fields of a subclass are its options, and its docstring is its help."""
+    """A command: the fields of a subclass are its options, its docstring its help; it can `run`."""
 
     languages: str | None = Option(None, help="codes or names, as de,en,japanese; by default all")
     device: str | None = Option(None, help="cpu, cuda, cuda:1")
@@ -51,14 +46,10 @@ class Command:
     @property
     def codes(self) -> list[str] | None:
         """The languages by their codes; None: those that there are."""
-        return self.languages and [code_of(name) for name in listed(self.languages)]
+        return self.languages and [*map(code_of, listed(self.languages))]
 
     def check(self) -> None:
         """ValueError for options that cannot be, before anything is done."""
-
-    def run(self) -> int | None:
-        """Do what is asked for; what it gives is the exit code."""
-        raise NotImplementedError
 
 
 @dataclass(kw_only=True)
@@ -86,7 +77,11 @@ class Asking(Writing):
 
     model: str = MODEL
 
-    def minutes(self, n: int, sets: Mapping[str, Examples | Questions]) -> float:
+    def check(self) -> None:
+        super().check()
+        tell_downloads([self.model])
+
+    def minutes(self, n: float, sets: Mapping[str, Examples | Questions]) -> float:
         """About how long the model takes to read so many of the examples."""
         texts = {}
         for code, part in sets.items():
@@ -132,7 +127,7 @@ class Aligning(TextCommand, Writing):
 def tell_downloads(names: Sequence[str]) -> None:
     """Say what will be fetched from the hub."""
     for name in names:
-        here = name == "none" or name in public_models() or local_folder(name) is not None
+        here = name == "none" or name in public_models() or local_folder(name)
         if not here and (ahead := download_ahead(name)):
             print(ahead, flush=True)
 
@@ -144,20 +139,14 @@ def file_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{digest}".lstrip("-")
 
 
-def seconds_again(task: Callable[[], object]) -> float:
-    """How long something takes the second time: the first one has to set things up."""
-    task()
-    began = time.perf_counter()
-    task()
-    return time.perf_counter() - began
-
-
 def reading_seconds(model: ReportedModel, sentences: Mapping[str, Sequence[str]]) -> float:
     """How long the model takes for a sentence, from a batch of all languages."""
-    encoder, ways = loading.load(model.name), [(model.pooling, False)]
-    mixed = [lines[i % len(lines)] for i, lines in enumerate(sentences.values())]
-    few = (16 * mixed)[:16]
-    seconds = seconds_again(lambda: states.pooled_states(encoder, ways, None, [few], "position "))
+    encoder, ways, languages = loading.load(model.name), [(model.pooling, False)], 16 * [*sentences]
+    few = [sentences[x][i % len(sentences[x])] for i, x in enumerate(languages[:16])]
+    for _ in range(2):  # the first time things have to be set up
+        began = time.perf_counter()
+        states.pooled_states(encoder, ways, None, [few], "position ")
+        seconds = time.perf_counter() - began
     return seconds / len(few)
 
 
@@ -169,7 +158,7 @@ def foresee(n: int, what: str, minutes: Callable[[], float]) -> None:
 def tried(command: Command, name: str) -> int:
     """Run a command as it is set; 0, 2 after a sentence of what is wrong, 130 if stopped."""
     names = ("device", "device_map", "dtype", "token_budget")
-    chosen = {x: getattr(command, x) for x in names if getattr(command, x) is not None}
+    chosen = {x: value for x in names if (value := getattr(command, x)) is not None}
     try:
         command.check()  # before hours are spent
         with settings(**chosen):

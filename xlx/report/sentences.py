@@ -1,6 +1,6 @@
 """What a report answers: a few sentences per question, made of a row of its tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,7 @@ def undefined_layers(tables: Tables) -> list[str]:
     ]
 
 
-def named_first(names: Sequence[object]) -> str:
+def named_first(names: Iterable[object]) -> str:
     """Names as text, of many the first ones."""
     names = list(map(str, names))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -138,8 +138,10 @@ def measured_models(
     **options: object,
 ) -> list[Measured]:
     """Each of the models, compared with all others and the references; options: `Measured`."""
-    others = {x.label: [y for y in (*models, *references) if y is not x] for x in models}
-    return [Measured(x, corpus, others=others[x.label], **options) for x in models]
+    everything = [*models, *references]
+    return [
+        Measured(x, corpus, others=[y for y in everything if y is not x], **options) for x in models
+    ]
 
 
 def report_tables(
