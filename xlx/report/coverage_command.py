@@ -52,8 +52,8 @@ class Mexa(options.Aligning):
         poolings = [model.pooling]
         if model.kind == "decoder" and not self.pooling:
             poolings = list(dict.fromkeys([model.pooling, *MEXA_POOLINGS]))
-        states, special_tokens = mexa_scores.STATES, self.special_tokens
-        way = {"poolings": poolings, "states": states, "special_tokens": special_tokens}
+        way = {"poolings": poolings, "states": mexa_scores.STATES}
+        way["special_tokens"] = self.special_tokens
         n = len(mexa_scores.languages_to_read(model.name, corpus, pivot, **way))
         print(
             f"{model.label}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
@@ -98,23 +98,23 @@ def language_rows(
     """
     table = pd.DataFrame({"language": bag.languages})
     table[["name", "family", "script"]] = [kind_of_language(code) for code in bag.languages]
-    several = {name: coverage.scores for name, coverage in scores.items()} | {"bag": bag}
-    for name, aligned in several.items():
-        table[[name, f"{name} low", f"{name} high"]] = aligned.pooled("max")[["mu", "low", "high"]]
-        table[f"{name} layer"] = np.nan_to_num(aligned.mu, nan=-1).argmax(axis=0)
-    del table["bag layer"]  # it has one
-    first = next(iter(scores))
-    ours, theirs = (table[[x, f"{x} low", f"{x} high"]].to_numpy().T for x in (first, "bag"))
-    less = ours[0] - theirs[0]
-    low = less - np.hypot(ours[0] - ours[1], theirs[2] - theirs[0])
-    high = less + np.hypot(ours[2] - ours[0], theirs[0] - theirs[1])
+    pooled = {name: coverage.scores.pooled("max") for name, coverage in scores.items()}
+    for name, best in (pooled | {"bag": bag.pooled("max")}).items():
+        table[[name, f"{name} low", f"{name} high"]] = best[["mu", "low", "high"]]
+        if name != "bag":
+            by_layer = np.nan_to_num(scores[name].scores.mu, nan=-1)
+            table[f"{name} layer"] = by_layer.argmax(axis=0)
+    ours, theirs = pooled[next(iter(scores))], bag.pooled("max")
+    less = ours["mu"] - theirs["mu"]
+    low = less - np.hypot(ours["mu"] - ours["low"], theirs["high"] - theirs["mu"])
+    high = less + np.hypot(ours["high"] - ours["mu"], theirs["mu"] - theirs["low"])
     table["less bag"], table["less bag low"], table["less bag high"] = less, low, high
     table["above bag"] = np.select([low > 0, high < 0], ["yes", "no"], "?")
     for task, score in in_pivot.items():
-        table[f"adjusted, {task}"] = mexa.expected(table[first], score)
+        table[f"adjusted, {task}"] = mexa.expected(ours["mu"], score)
         table[f"band, {task}"] = mexa.bands(table[f"adjusted, {task}"])
     if not in_pivot:
-        table["band"] = mexa.bands(table[first])
+        table["band"] = mexa.bands(ours["mu"])
     return table.round(4)
 
 

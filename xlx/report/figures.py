@@ -166,7 +166,7 @@ DRAWN = {
     "coverage": covered_languages,
     "retrieval": both_ways,
     "pairs": pairs_apart,
-    "task_points": predicted_tasks,
+    "task_fits": predicted_tasks,
     "probes": probe_accuracies,
     "sentence_tasks": held_of_a_sentence,
 }
