@@ -1,11 +1,8 @@
 """``xlx doctor``: how a model, a text and files of scores will be read, before hours are spent."""
 
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import combinations
 
 import numpy as np
 
@@ -97,60 +94,25 @@ class Doctor(options.TextCommand):
         yield True, f"scores: {n} are of {self.model}"
 
 
-def _unmarked(text: str) -> str:
-    marked = unicodedata.normalize("NFD", text)
-    return "".join(x for x in marked if unicodedata.category(x) != "Mn")
-
-
-def _letters(text: str) -> str:
-    """What is visible of a text, without spaces; canonical equivalents are one (NFC)."""
-    return unicodedata.normalize("NFC", "".join(filter(files.visible, text)))
-
-
-#: What a tokenizer may do to a text, and all that it may do at once, the least first.
-_CHANGES: dict[str, Callable[[str], str]] = {
-    "normalised": partial(unicodedata.normalize, "NFKC"),
-    "read in lower case": str.lower,
-    "read without accents and marks": _unmarked,
-}
-_AT_ONCE = [at_once for n in range(4) for at_once in combinations(_CHANGES, n)]
-
-
-def alterations(sentence: str, decoded: str) -> dict[str, set[str]]:
-    """What a tokenizer did → to which characters of a sentence, by what its tokens decode to.
-
-    Spaces, invisible characters and the choice between canonical equivalents do not count.
-    """
-    written, read = _letters(sentence), _letters(decoded)
-    for at_once in _AT_ONCE:
-        if _letters(reduce(lambda x, change: _CHANGES[change](x), at_once, written)) == read:
-            return {x: {y for y in written if _letters(_CHANGES[x](y)) != y} for x in at_once}
-    return {"with characters lost": {*written} - {*read}}
-
-
 def _text_as_read(reader: loading.Encoder, corpus: ParallelCorpus) -> Iterator[Check]:
-    """What the tokenizer makes of the text: signs that it normalises; languages read otherwise."""
+    """Which languages a tokenizer reads otherwise than they are written, and how."""
     many = len(corpus.languages)
     some = max(_READ, min(_TOKENISED, _OF_ALL // many))
-    normalised, signs, notes = [], set(), {}
+    notes = {}
     for code, sentences in corpus.sentences.items():
-        shares, usual = _as_read(reader, sentences[:some])
-        normalised += [code] * bool(usual)
-        signs |= usual
-        if parts := [f"{x:.0%} of {what}" for what, x in shares.items() if x > ILLEGIBLE]:
+        shares = _as_read(reader, sentences[:some]).items()
+        if parts := [f"{x:.0%} of {what}" for what, x in shares if x > ILLEGIBLE]:
             notes[code] = ", ".join(parts)
-    if normalised:
-        where = named_first(normalised)
-        yield True, f"text: some signs are normalised in {where}: {_shown(signs)}"
     most = f"at most {ILLEGIBLE:.0%} of tokens unknown, of sentences cut or altered"
     yield not notes, f"text: {many - len(notes)} of {many} languages are read as written ({most})"
     yield from ((False, f"text in {code}: {note}") for code, note in notes.items())
 
 
-def _as_read(
-    reader: loading.Encoder, sentences: Sequence[str]
-) -> tuple[dict[str, float], set[str]]:
-    """Shares of tokens and sentences by what befell them; which signs were only normalised."""
+def _as_read(reader: loading.Encoder, sentences: Sequence[str]) -> dict[str, float]:
+    """Shares of tokens that are unknown, of sentences that are cut, and of altered ones.
+
+    What is missing where a token is unknown is a part of it, and nothing altered beside.
+    """
     words, limit, n = reader.tokenizer, reader.limit(None), len(sentences)
     ids = states.tokenise(words, sentences, limit=None, add_special_tokens=False)[0]["input_ids"]
     unknown = [row.count(words.unk_token_id) for row in ids]
@@ -159,23 +121,21 @@ def _as_read(
         "tokens unknown": sum(unknown) / max(1, sum(map(len, ids))),
         "sentences cut": sum(len(row) > room for row in ids) / n,
     }
-    times, signs = Counter(), defaultdict(set)
     backend = getattr(words, "backend_tokenizer", None)
     if backend is None or backend.decoder is not None:  # else no text can be made of tokens
         decoded = words.batch_decode(ids, clean_up_tokenization_spaces=False)
-        for sentence, text, missing in zip(sentences, decoded, unknown, strict=True):
-            # What is missing where a token is unknown is a part of it.
-            for what, characters in () if missing else alterations(sentence, text).items():
-                times[what] += 1
-                signs[what] |= characters
-    usual = signs.pop("normalised", set())
-    shares |= {f"sentences {what} ({_shown(x)})": times[what] / n for what, x in signs.items()}
-    return shares, usual
+        pairs = zip(map(_letters, sentences), map(_letters, decoded), unknown, strict=True)
+        altered = [{*text} - {*read} for text, read, lost in pairs if text != read and not lost]
+        signs = named_first(map(_shown, sorted(set().union(*altered))))
+        shares[f"sentences altered ({signs})"] = len(altered) / n
+    return shares
 
 
-def _shown(signs: Iterable[str]) -> str:
-    """Characters as text, the first of many; those that cannot stand alone by their codes."""
-    return named_first(
-        x if x.isprintable() and unicodedata.category(x)[0] != "M" else f"U+{ord(x):04X}"
-        for x in sorted(signs)
-    )
+def _letters(text: str) -> str:
+    """What is visible of a text in its compatible form, without spaces."""
+    return "".join(filter(files.visible, unicodedata.normalize("NFKC", text)))
+
+
+def _shown(sign: str) -> str:
+    alone = sign.isprintable() and unicodedata.category(sign)[0] != "M"
+    return sign if alone else f"U+{ord(sign):04X}"

@@ -367,8 +367,8 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
 
 def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.DataFrame:
     """Means over seeds at one layer, by language, with intervals; and which layer is the best."""
-    keys = ["probed", "learnt_in", "language", "layer"]
-    means = table.groupby(keys, sort=False)[["accuracy", "majority", "n"]].mean().reset_index()
+    keys = ["probed", "learnt_in", "language", "layer", "n", "majority"]
+    means = table.groupby(keys, sort=False)["accuracy"].mean().reset_index()
     by_layer = means.groupby("layer")["accuracy"].mean()
     rows = means[means["layer"] == layer].assign(best_layer=by_layer.idxmax())
     rows["language"] = rows["language"].map(codes)
