@@ -25,7 +25,7 @@ from xlx.report.inputs import (
     reported_text,
 )
 from xlx.results import paths
-from xlx.subjects import identity, states
+from xlx.subjects import folders, identity, states
 from xlx.text.parallel import ParallelCorpus
 
 LAST_STEP = str(identity.checkpoints("mini-infoxlm")[-1].path)
@@ -195,6 +195,9 @@ def test_what_is_larger_than_memory_is_refused(
     monkeypatch.setattr(report_command, "folders", small)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     assert "the states of 12 sentences in 2 languages need" in capsys.readouterr().err
+    monkeypatch.setattr(folders, "free_bytes", small.free_bytes)
+    assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
+    assert "GB of weights in float32" in capsys.readouterr().err
 
 
 def test_a_quick_report_is_of_few_languages_unless_they_are_named() -> None:

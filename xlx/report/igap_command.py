@@ -124,14 +124,13 @@ class Igap(options.Asking):
         recipe = replace(usual, **(WIDE if config.hidden_size >= _WIDE_FROM else NARROW))
         if getattr(config, "max_position_embeddings", _POSITIONS) < _POSITIONS:
             recipe = replace(recipe, max_length=None)  # what the model takes
-        asked = {"epochs": self.epochs, "dtype": self.dtype}
+        asked = {"epochs": self.epochs, "dtype": self.dtype, "learning_rate": self.lr}
         asked = {name: value for name, value in asked.items() if value is not None}
-        rate = {} if self.lr is None else {"learning_rate": self.lr}
-        slowly = {"learning_rate": _UNTRAINED_RATE} | untrained
+        slowly = {"learning_rate": untrained.get("learning_rate", _UNTRAINED_RATE)}
         before = before_training(str(model.name))
         recipes = {
-            str(model.name): replace(recipe, **asked, **rate),
-            str(getattr(before, "path", before)): replace(recipe, **slowly | asked),
+            str(model.name): replace(recipe, **asked),
+            str(getattr(before, "path", before)): replace(recipe, **untrained | asked | slowly),
         }
         sparing, train = sparing_in(task, source, SPARING), task.train[source]
         return task, [

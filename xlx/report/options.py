@@ -60,6 +60,7 @@ class Writing(Command):
     out: Path | None = Option(None, help="folder of what is written; in build/ by default")
 
     def check(self) -> None:
+        """ValueError, too, where nothing can be written."""
         super().check()
         folder = self.folder("")
         there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
@@ -78,6 +79,7 @@ class Asking(Writing):
     model: str = MODEL
 
     def check(self) -> None:
+        """As all; and say what will be fetched."""
         super().check()
         tell_downloads([self.model])
 
@@ -112,6 +114,7 @@ class TextCommand(Command):
         return {name: getattr(self, name) for name in names}
 
     def check(self) -> None:
+        """ValueError, too, for a pooling that there is not."""
         super().check()
         checks.one_of(self.pooling or POOLINGS[0], POOLINGS, "--pooling")
 
