@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from shared.shown import framed_handle, scale_about
+from xlx.measures.abx import PairScores
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
