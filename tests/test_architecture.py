@@ -103,3 +103,38 @@ def test_cells_define_nothing() -> None:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         assert re.findall(r"^ *(?:async )?(?:def|class) .*", "\n".join(code), re.M) == []
+
+
+#: Names that say nothing of what they hold, and how many are left: fewer with each change.
+WEAK, LEFT = {"own", "of", "found", "said", "told", "one", "kept"}, 100
+
+
+def stored(tree: ast.AST) -> list[str]:
+    """Names of variables, parameters, functions, classes and attributes where they get a value."""
+    return [
+        getattr(x, "id", getattr(x, "arg", getattr(x, "name", getattr(x, "attr", ""))))
+        for x in ast.walk(tree)
+        if isinstance(x, ast.arg | ast.FunctionDef | ast.ClassDef)
+        or (isinstance(x, ast.Name | ast.Attribute) and isinstance(x.ctx, ast.Store))
+    ]
+
+
+def test_weak_names_get_fewer() -> None:
+    sources = [
+        x.read_text(encoding="utf-8")
+        for y in ("xlx", "notebooks", "data")
+        for x in (ROOT / y).rglob("*.py")
+    ]
+    for path in NOTEBOOKS.rglob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        lines = "".join("".join(x["source"]) + "\n" for x in cells if x["cell_type"] == "code")
+        sources.append(re.sub(r"(?m)^\s*[%!].*$", "", lines))
+    weak = [name for source in sources for name in stored(ast.parse(source)) if name in WEAK]
+    assert len(weak) <= LEFT
+    assert stored(ast.parse("def of(own, said=1):\n    found, x.told = own, said")) == [
+        "of",
+        "own",
+        "said",
+        "found",
+        "told",
+    ]

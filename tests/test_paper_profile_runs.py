@@ -17,7 +17,7 @@ import pytest
 from IPython.display import display
 
 import fairseq_to_hf
-from notebooks.run import plan, profiles
+from notebooks.run import plan, profiles, typed
 from tests import paper_copies
 from xlx.measures.sentence_tasks import TooFewSentencesError
 from xlx.results import paths
@@ -227,7 +227,7 @@ def run(
     monkeypatch.setenv("XLX_FIGURES", str(root / "figures"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(root / "hub"))
     monkeypatch.chdir(root / "notebooks")
-    cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
+    cells = typed.lenient(nbformat.read(profiles.notebook_path(name), as_version=4)).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
     scope: dict[str, Any] = {"display": display}
@@ -243,8 +243,6 @@ def run(
         planned.read(name, values)
     with settings(), counted(planned, monkeypatch):  # what the notebook sets ends here
         for cell in code[at + 1 :]:
-            if "numbers" in cell.metadata.get("tags", []):
-                continue  # beside typed words, which are of the default profile
             exec(cell.source, scope)
             plt.close("all")
             if name.startswith("mexa-"):  # a model that stays leaves no room for the next

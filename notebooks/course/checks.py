@@ -302,7 +302,9 @@ def fewer(mine: object) -> str:
         worlds,
         {
             "this is a sum. Take the mean over sentences.": lambda u, N, n: len(u) * right(u, N, n),
-            "n others are drawn in yours, and there are n − 1.": lambda u, N, n: right(u, N, n + 1),
+            "n others are drawn in yours, and there are n − 1.": lambda u, N, n: (
+                right(u, N, n + 1) if n < N else 0
+            ),
             "rivals may be drawn twice in yours. Use the binomial coefficients.": lambda u, N, n: (
                 np.mean((1 - np.array(u) / (N - 1)) ** (n - 1))
             ),

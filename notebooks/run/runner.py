@@ -42,7 +42,7 @@ from notebooks.run.profiles import (
     shown,
     values_for,
 )
-from notebooks.run.typed import disagreements, paragraphs
+from notebooks.run.typed import disagreements, lenient, paragraphs
 from xlx.results import paths
 from xlx.results.store import digest_of, written_whole
 
@@ -91,8 +91,9 @@ def run_cells(
 ) -> None:
     """Execute a notebook, with other values of its parameters, into a copy that grows as it runs.
 
-    ``environment`` are variables for its kernel. NotebookFailed, with cell and error, when a cell
-    fails; what a kernel that dies raises.
+    ``environment`` are variables for its kernel. With other values cells of numbers, beside typed
+    words, may fail (`typed.lenient`). NotebookFailed, with cell and error, when a cell fails; what
+    a kernel that dies raises.
     """
     notebook_format()  # before papermill imports it
     import papermill
@@ -101,11 +102,13 @@ def run_cells(
 
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    if values:
+        notebook_format().write(lenient(read_notebook(source)), target)
     try:
         with patch.dict(os.environ, environment):
             # Without the config ipykernel warns, at every start, that others here could listen.
             papermill.execute_notebook(
-                source,
+                target if values else source,
                 target,
                 parameters=dict(values),
                 kernel_name="python3",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
+from textwrap import indent
 
 from nbformat import NotebookNode
 
@@ -79,6 +80,15 @@ def paragraphs(notebook: NotebookNode) -> Iterator[Paragraph]:
             computed = " ".join(x for x in printed.splitlines() if x not in assumed)
             turned = [x.removesuffix(": False") for x in assumed if x.endswith(": False")]
             yield Paragraph(name, *there.get(name, (None, "")), numbers(computed), turned)
+
+
+def lenient(notebook: NotebookNode) -> NotebookNode:
+    """The notebook, in which cells of numbers end where they ask for what another run has not."""
+    for cell in notebook.cells:
+        if "numbers" in cell.metadata.get("tags", []):
+            body = indent(cell.source, "    ")
+            cell.source = f"import contextlib\n\nwith contextlib.suppress(Exception):\n{body}"
+    return notebook
 
 
 def disagreements(notebook: NotebookNode) -> Iterator[str]:

@@ -131,6 +131,23 @@ def test_stored_outputs_are_those_of_the_run_and_of_no_other_notebook(house: Hou
         runner.store_outputs("abx-1-one", build=house.build)
 
 
+def test_typed_numbers_are_compared_and_may_fail_under_another_profile(
+    house: House, capsys
+) -> None:
+    path = house.notebook("print(n_triplets)\nif n_triplets > 10:\n    raise KeyError('de')")
+    book = nbformat.read(path, as_version=4)
+    book.cells[2].metadata["tags"] = ["numbers", "of:In short"]
+    book.cells[0].source = "# Does it run?\n\n**In short.** It made 9 triplets."
+    nbformat.write(book, path)
+    house.profile("paper", "notebooks:\n  abx-1-one:\n    n_triplets: 1000\n")
+    for profile, n in (("mini", 10), ("paper", 1000)):
+        assert runner.main(["abx-1-one", "--profile", profile]) == 0
+        said = capsys.readouterr().out
+        assert f"abx-1-one, In short: number 1 is typed 9 and computed {n}" in said
+    assert runner.main(["abx-1-one", "--store"]) == 0
+    assert nbformat.read(path, 4).cells[0].source.endswith("**In short.** It made 10 triplets.")
+
+
 def test_a_failed_notebook_is_kept_under_another_name(house: House, capsys) -> None:
     house.notebook("print('so far')", "raise ValueError('no Klingon\\nand more')")
     (house.build / "mini").mkdir(parents=True)

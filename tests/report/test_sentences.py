@@ -28,7 +28,7 @@ def test_too_little_text_for_an_interval_is_said(written: Written) -> None:
         ((0.2, 0.1, 0.3), "is above that"),
         ((-0.2, -0.3, -0.1), "is below that"),
         ((0.1, -0.1, 0.3), "not told apart from"),
-        ((-0.001, -0.2, 0.1), "a difference of 0.00 (−0.20 to 0.10)"),
+        ((-0.001, -0.2, 0.1), "The difference is 0.00 (−0.20 to 0.10)"),
     ],
 )
 def test_a_difference_is_one_where_the_interval_says_so(numbers, says, written: Written) -> None:

@@ -200,8 +200,8 @@ def _beside_others(rows: Tables) -> Answers:
             row,
             "difference",
             f"Its {_LIKE}, {row['score']:.2f} at layer {row['layer']}, is {side} that of {other}, "
-            f"{row['reference_score']:.2f} at layer {row['reference_layer']}: a difference of "
-            f"{_with_interval(row, 'difference')}.",
+            f"{row['reference_score']:.2f} at layer {row['reference_layer']}. The difference "
+            f"is {_with_interval(row, 'difference')}.",
         )
     table, parts = rows["reading"], []
     for column, what in (("unknown", "subwords are unknown"), ("cut", "sentences are cut")):
