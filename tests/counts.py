@@ -15,6 +15,7 @@ FOLDED = re.compile(r"<details.*?</details>", re.DOTALL)
 NO_SENTENCE = re.compile(
     r"```.*?```|\$\$.*?\$\$|^ *\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
 )
+CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
 ATOM = re.compile(r"`[^`]*`|\$[^$]*\$")
 #: What has a digit and is no number: links, marks of lists, what a paper numbers, years, names.
 NO_NUMBER = re.compile(
@@ -42,6 +43,21 @@ def numbers(sentence: str) -> int:
     return len(re.findall(r"\d[\w.,:/−-]*", NO_NUMBER.sub("x", sentence)))
 
 
+def table_numbers(cell: dict) -> int:
+    """Numbers in the tables and the printed lines that a cell of code shows, if they are open."""
+    tags, n = cell["metadata"].get("tags", []), 0
+    for output in cell.get("outputs", []) if "hide-output" not in tags else []:
+        data = output.get("data", {})
+        if "text/html" in data:
+            texts = [re.sub("<[^>]*>", "", x) for x in CELL.findall("".join(data["text/html"]))]
+        elif "numbers" in tags or "image/png" in data or "text/markdown" in data:
+            texts = []
+        else:
+            texts = ["".join(output.get("text", data.get("text/plain", "")))]
+        n += sum(len(re.findall(r"\d[\w.,:/−-]*", text)) for text in texts)
+    return n
+
+
 def typed(path: Path) -> dict[str, str]:
     """Markdown that a person wrote: where → text, of the cells of a notebook or of a page."""
     cells = json.loads(path.read_text("utf-8"))["cells"] if path.suffix == ".ipynb" else []
@@ -59,12 +75,15 @@ def computed(path: Path) -> list[str]:
 def reading_load(path: Path) -> dict[str, float]:
     """How much a notebook gives to read, of what is stored in it.
 
-    ``words``, ``tables`` and ``figures`` outside folded cells, ``all words``, sentences ``above 40
+    ``words``, ``tables``, their ``numbers`` and ``figures`` outside folded cells, ``all words``, sentences ``above 40
     words``, ``words a sentence`` in the mean, and how often it says ``In short``. Read are its
     Markdown cells and what cells show as Markdown. Folded is what is between <details> and
     </details>, and all that a code cell tagged ``hide-output`` shows.
     """
-    load = dict.fromkeys(("words", "all words", "tables", "figures", "above 40 words", "short"), 0)
+    load = dict.fromkeys(
+        ("words", "all words", "tables", "numbers", "figures", "above 40 words"), 0
+    )
+    load["short"] = 0
     lengths: list[int] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         shown = [output.get("data", {}) for output in cell.get("outputs", [])]
@@ -74,6 +93,7 @@ def reading_load(path: Path) -> dict[str, float]:
         hidden = "hide-output" in cell["metadata"].get("tags", [])
         open_texts = [] if hidden else [FOLDED.sub("", text) for text in texts]
         load["words"] += sum(map(words, open_texts))
+        load["numbers"] += table_numbers(cell)
         load["all words"] += sum(map(words, texts))
         lengths += [len(WORD.findall(one)) for text in texts for one in sentences(text)]
         said = [*texts, *("".join(x.get("text", "")) for x in cell.get("outputs", []))]
