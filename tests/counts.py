@@ -75,9 +75,9 @@ def computed(path: Path) -> list[str]:
 def reading_load(path: Path) -> dict[str, float]:
     """How much a notebook gives to read, of what is stored in it.
 
-    ``words``, ``tables``, their ``numbers`` and ``figures`` outside folded cells, ``all words``, sentences ``above 40
-    words``, ``words a sentence`` in the mean, and how often it says ``In short``. Read are its
-    Markdown cells and what cells show as Markdown. Folded is what is between <details> and
+    ``words``, ``tables``, their ``numbers`` and ``figures`` outside folded cells, ``all words``,
+    sentences ``above 40 words``, ``words a sentence`` in the mean, and how often it says ``In
+    short``. Read are its Markdown cells and what cells show as Markdown. Folded is what is between <details> and
     </details>, and all that a code cell tagged ``hide-output`` shows.
     """
     load = dict.fromkeys(
