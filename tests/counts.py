@@ -77,8 +77,8 @@ def reading_load(path: Path) -> dict[str, float]:
 
     ``words``, ``tables``, their ``numbers`` and ``figures`` outside folded cells, ``all words``,
     sentences ``above 40 words``, ``words a sentence`` in the mean, and how often it says ``In
-    short``. Read are its Markdown cells and what cells show as Markdown. Folded is what is between <details> and
-    </details>, and all that a code cell tagged ``hide-output`` shows.
+    short``. Read are its Markdown cells and what cells show as Markdown. Folded is what is
+    between <details> and </details>, and all that a code cell tagged ``hide-output`` shows.
     """
     load = dict.fromkeys(
         ("words", "all words", "tables", "numbers", "figures", "above 40 words"), 0
