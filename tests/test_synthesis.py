@@ -12,17 +12,55 @@ def lens(name: str, **scores: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "lens", *synthesis.ENDS])
 
 
-def test_agreement_counts_pairs_of_models_that_both_lenses_tell_apart() -> None:
+def test_two_models_are_compared_where_both_lenses_tell_them_apart() -> None:
     table = pd.concat(
         [
             lens("MEXA", a=0.1, b=0.5, c=0.9),
-            lens("topics abroad", a=0.2, b=0.3, c=0.301),  # b and c are not told apart
+            lens("topics abroad", c=0.301, a=0.2, b=0.3),  # b and c are not told apart
             lens("LD, lowest", a=0.9, b=0.7, c=0.8),  # low is shared: b above c above a
         ]
     )
-    counted = synthesis.agreement(table).set_index(["lens", "other"])
-    assert counted.loc[("MEXA", "topics abroad")].tolist() == [2, 2]
-    assert counted.loc[("LD, lowest", "MEXA")].tolist() == [2, 3]
+    counted = synthesis.comparisons(table).set_index(["lens", "beside"])["alike"].sort_index()
+    assert counted.loc[("MEXA", "topics abroad")].tolist() == [True, True]
+    assert sorted(counted.loc[("LD, lowest", "MEXA")]) == [False, True, True]
+    apart = synthesis.comparisons(table).groupby(["lens", "beside"])["apart"].first()
+    assert apart.to_dict() == {
+        ("LD, lowest", "MEXA"): False,
+        ("LD, lowest", "topics abroad"): True,
+        ("MEXA", "topics abroad"): True,
+    }
+    guessed = synthesis.comparisons(table, {"topics abroad": 0.4})
+    assert set(guessed["lens"]) == {"LD, lowest"}
+    assert set(guessed["beside"]) == {"MEXA"}
+
+
+def test_a_line_carries_between_models_of_one_law_alone() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"{family}{k}" for family in "abcdefgh" for k in range(8)]
+    mu = pd.DataFrame(rng.random((64, 3)), codes, ["first", "second", "other"])
+    outcomes = mu * [0.5, 0.5, -0.5] + [0.2, 0.2, 0.9] + 0.01 * rng.standard_normal((64, 3))
+    lines = synthesis.carried(mu, outcomes, {code: code[0] for code in codes})
+    lines = lines.set_index(["line", "model"])
+    assert lines.loc[("first", "second"), "low"] > 0.95
+    assert lines.loc[("first", "other"), "high"] < 0
+    true = outcomes["other"]
+    line = np.polyfit(mu["first"], outcomes["first"], 1)
+    left = true - np.polyval(line, mu["other"])
+    expected = 1 - (left**2).sum() / ((true - true.mean()) ** 2).sum()
+    assert lines.loc[("first", "other"), "r2"] == pytest.approx(expected)
+    assert (lines["low"] <= lines["r2"]).all()
+    assert (lines["r2"] <= lines["high"]).all()
+
+
+def test_claims_that_contradict_stand_first_and_twins_are_taken_off() -> None:
+    more = synthesis.beyond((0.3, 0.2, 0.4), (0.1, 0.1, 0.1))
+    assert more == pytest.approx([0.2, 0.1, 0.3])
+    less = synthesis.beyond((0.1, 0.07, 0.13), (0.3, 0.26, 0.34))
+    assert less == pytest.approx([-0.2, -0.25, -0.15])
+    ends = {"a": more, "b": (0.0, -0.1, 0.1), "c": less}
+    judged = synthesis.judged([("paper", "claim", x, y) for x, y in ends.items()])
+    verdicts = dict(zip(judged["on"], judged["verdict"], strict=True))
+    assert [*verdicts.items()] == [("c", "contradicts"), ("b", "open"), ("a", "supports")]
 
 
 @pytest.mark.parametrize(("noise", "low", "high"), [(0.0, 0.999, 1.0), (30.0, -0.6, 0.1)])
@@ -30,8 +68,9 @@ def test_unseen_families_are_predicted_where_there_is_a_law(noise, low, high) ->
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"family": np.repeat([*"abcdefgh"], 8), "MEXA": rng.random(64)})
     table["score"] = 2 * table["MEXA"] + noise * rng.standard_normal(64)
-    found = synthesis.predicted(table, "score", {"MEXA": ["MEXA"]})
-    assert low <= found["held out"].item() <= high
+    predicted = synthesis.predicted(table, "score", {"MEXA": ["MEXA"]})
+    assert low <= predicted["held out"].item() <= high
+    assert (predicted["p"].item() < 0.01) == (noise == 0)
 
 
 def test_a_constant_within_families_does_not_help_in_unseen_ones() -> None:
@@ -39,22 +78,5 @@ def test_a_constant_within_families_does_not_help_in_unseen_ones() -> None:
     family = np.repeat(np.arange(12), 6)
     table = pd.DataFrame({"family": family, "MEXA": rng.standard_normal(12)[family]})
     table["score"] = rng.standard_normal(12)[family]
-    found = synthesis.predicted(table, "score", {"MEXA": ["MEXA"]})
-    assert found["held out"].item() < 0.2
-
-
-def test_depth_that_explains_all_leaves_nothing() -> None:
-    layers = np.arange(12)
-    rows = {"topics abroad": layers, "MEXA": layers**2, "retrieval": np.abs(layers - 6)}
-    table = pd.concat(
-        [
-            pd.DataFrame({"model": "m", "measure": name, "layer": layers, "score": of})
-            for name, of in rows.items()
-        ]
-    )
-    found = synthesis.with_depth(table, "topics abroad").set_index("measure")
-    assert found.loc["MEXA", "r"] == pytest.approx(1)
-    assert np.isnan(found.loc["MEXA", "given depth"])
-    table.loc[table["measure"] == "topics abroad", "score"] = layers + 2 * np.abs(layers - 6)
-    found = synthesis.with_depth(table, "topics abroad").set_index("measure")
-    assert found.loc["retrieval", "given depth"] > 0.9 > found.loc["retrieval", "r"]
+    predicted = synthesis.predicted(table, "score", {"MEXA": ["MEXA"]})
+    assert predicted["held out"].item() < 0.2

@@ -6,7 +6,7 @@ of `mixing-1-nli`, `igap-1-decomposition` and `xprobe-2-transformers`, so all re
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -83,6 +83,12 @@ def rivals_of(poolings: Mapping[Name, str], text: ParallelCorpus, position: int)
     return pd.DataFrame(rows, columns=["model", "language", "layer", "rivals", "mu"])
 
 
+@lru_cache
+def _inference_parts(languages: Sequence[str], source: str) -> tuple[mixing_tables.TaskData, dict]:
+    origin = mixing_tables.Origin("xnli-whole", test_source="xnli-whole")
+    return mixing_tables.inference_data(languages, source, None, ASKED, origin)
+
+
 @dataclass(frozen=True)
 class Inference:
     """A model that learnt inference in one language, asked in all pairs of languages (XNLI)."""
@@ -92,10 +98,9 @@ class Inference:
     seeds: Sequence[int]
     languages: Sequence[str] = INFERENCE
 
-    @cached_property
+    @property
     def _parts(self) -> tuple[mixing_tables.TaskData, dict]:
-        origin = mixing_tables.Origin("xnli-whole", test_source="xnli-whole")
-        return mixing_tables.inference_data(self.languages, self.source, None, ASKED, origin)
+        return _inference_parts(tuple(self.languages), self.source)
 
     @property
     def data(self) -> mixing_tables.TaskData:
@@ -127,15 +132,24 @@ class Inference:
         data = second_alone(replace(self.data, train=learnt[source], held_out=held_out))
         return grid(self._jobs(data, seeds), data.sets)
 
+    @cached_property
+    def right_whole(self) -> np.ndarray:
+        """Right answers to the whole test part, ``(n_seeds, L, n)``."""
+        labels = self.whole[self.source].labels
+        answered = [[run.predictions[x][-1] for x in self.languages] for run in self.runs()]
+        return np.array(answered) == labels
+
+    @cached_property
     def right(self) -> np.ndarray:
         """Right answers, ``(n_seeds, L, L, n)``."""
         answered = np.stack([grid.logits for grid in self.grids()]).argmax(axis=-1)
         return (answered == self.data.gold.labels).astype(float)
 
+    @cached_property
     def summary(self) -> pd.DataFrame:
         """Within, across and the drop, by language and over all (`mixing.summary`)."""
         groups = groups_of(self.data.gold)
-        return mixing.summary(self.right(), self.languages, groups)
+        return mixing.summary(self.right, self.languages, groups)
 
 
 def transfers_of(

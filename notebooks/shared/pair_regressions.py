@@ -123,13 +123,21 @@ def held_out(
     table: pd.DataFrame, outcome: str, terms: Sequence[str], left_out: Sequence[np.ndarray]
 ) -> float:
     """R² of parts of a table (masks of rows), each from a fit to the rest: 1 - errors / spread."""
+    predictors = table[list(terms)].to_numpy(dtype=float)
+    return float(unseen_share(predictors, table[outcome].to_numpy(dtype=float), left_out))
+
+
+def unseen_share(
+    predictors: np.ndarray, outcomes: np.ndarray, left_out: Sequence[np.ndarray]
+) -> np.ndarray:
+    """`held_out` of arrays ``(n, predictors)`` and ``(n,)``, or ``(n, k)`` of k outcomes."""
+    exog = np.column_stack([np.ones(len(predictors)), predictors])
     error = spread = 0.0
     for inside in left_out:
-        fit = regressions.least_squares(table[~inside], outcome, list(terms))
-        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
-        there = table.loc[inside, outcome]
-        error += ((there - exog @ fit.params) ** 2).sum()
-        spread += ((there - table.loc[~inside, outcome].mean()) ** 2).sum()
+        known, there = outcomes[~inside], outcomes[inside]
+        params = np.linalg.lstsq(exog[~inside], known, rcond=None)[0]
+        error = error + ((there - exog[inside] @ params) ** 2).sum(axis=0)
+        spread = spread + ((there - known.mean(axis=0)) ** 2).sum(axis=0)
     return 1 - error / spread
 
 
