@@ -27,8 +27,12 @@ PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 #: so far.
 WORDS_A_NUMBER, OPEN_TABLES = 8, 3
 FULL_OF_NUMBERS = {
-    *("abx-7-printed", "igap-5-printed", "mexa-4-printed", "mixing-5-printed", "synthesis"),
-    *("xprobe-1-tasks", "xprobe-2-transformers", "xprobe-3-mapping", "xprobe-4-printed"),
+    "xprobe-1-tasks",
+    "xprobe-2-transformers",
+    "xprobe-3-mapping",
+    "xprobe-4-printed",
+    "igap-5-printed",
+    "mixing-5-printed",
 }
 #: Everything that a reader opens: chapters, lessons, pages of the book.
 PAGES = [
