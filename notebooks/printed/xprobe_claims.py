@@ -156,12 +156,9 @@ class PrintedTables(Paper):
         """`xprobe_tables.encoder_distances` over all cells."""
         return reported.encoder_distances(self.cells)
 
-    def nearest(self) -> pd.DataFrame:
-        """The encoder nearest to each, over all tasks and without SentLen."""
-        rest = reported.encoder_distances(self.cells[self.cells["task"] != "SentLen"])
-        columns = {"all tasks": self.apart, "without SentLen": rest}
-        others = np.where(np.eye(len(self.encoders)), np.nan, 0)
-        return pd.DataFrame({x: (column + others).idxmin() for x, column in columns.items()})
+    def nearest(self) -> pd.Series:
+        """The encoder nearest to each, over all tasks."""
+        return (self.apart + np.where(np.eye(len(self.encoders)), np.nan, 0)).idxmin()
 
     # --- baselines --------------------------------------------------------------------------------
 
@@ -222,10 +219,12 @@ class PrintedTables(Paper):
             rows.append({"tasks": name} | ends | {"cells": r.n, "same sign": same})
         return pd.DataFrame(rows)
 
-    def matched(self, baseline: str = "bag", by: str = "task") -> pd.DataFrame:
+    def matched(
+        self, baseline: str = "bag", by: str = "task", encoders: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """Means of `gains_beside` over languages, and Student's 95 % interval of the matched."""
         keys = list(dict.fromkeys(["task", by]))
-        groups = self.gains_beside(baseline, keys).groupby(by, sort=False)
+        groups = self.gains_beside(baseline, keys, encoders).groupby(by, sort=False)
         means = groups[["paper", "baseline", "matched"]].mean()
         error = groups["matched"].std(ddof=1) / np.sqrt(groups.size())
         half = stats.t.ppf(0.975, groups.size() - 1) * error
