@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.shown import in_points
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.panels import across
@@ -29,7 +28,6 @@ from xprobe.encoders import Inference, Question, Recipe, Sizes
 from xprobe.probing import Subject
 from xprobe.word_spaces import Lookup, ParallelText, Words
 
-stats = deferred("scipy.stats")
 vectorizers = deferred("sklearn.feature_extraction.text")
 linear_model = deferred("sklearn.linear_model")
 pipeline = deferred("sklearn.pipeline")
@@ -163,9 +161,8 @@ class MappingStudy:
     @cached_property
     def sources(self) -> dict[str, str]:
         """Name of a corpus → source of the text, or folder."""
-        folders = {name: paths.ROOT / source for name, source in self.parallel.items()}
         return {
-            name: str(folders[name]) if folders[name].is_dir() else source
+            name: str(folder) if (folder := paths.ROOT / source).is_dir() else source
             for name, source in self.parallel.items()
         }
 
@@ -326,20 +323,35 @@ def shown_setting(setting: str) -> str:
     return "en-mapped" if setting == "en" else setting
 
 
-# --- differences, paired --------------------------------------------------------------------------
+# --- gains and differences ------------------------------------------------------------------------
+
+#: A difference and the ends of its interval, as columns.
+ENDS = ["difference", "low", "high"]
+#: The condition of a gain over English → the condition that English is read in.
+_BASES = {"mapped": "trained", "untrained": "untrained", "not trained": "not trained"}
+Answers = Mapping[tuple[str, str, str], np.ndarray]
 
 
-def paired(first: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
-    """The mean of one list of answers ``(n,)`` less that of another, paired by test item:
-    ``difference``, ``low`` and ``high`` (Student, 95 %, over items), in points."""
-    return _in_points(np.mean(first, axis=0) - np.mean(other, axis=0))
-
-
-def _in_points(differences: np.ndarray) -> dict[str, float]:
+def student(differences: np.ndarray | pd.Series) -> tuple[float, float, float]:
+    """The mean of differences ``(n,)`` with Student's 95 % interval: (mean, low, high)."""
     n, mean = len(differences), differences.mean()
-    half = stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
-    ends = {"difference": mean, "low": mean - half, "high": mean + half}
-    return {name: 100 * float(x) for name, x in ends.items()}
+    half = statistics.half_width(differences.std(ddof=1) / np.sqrt(n), n - 1)
+    return float(mean), float(mean - half), float(mean + half)
+
+
+def gains(cells: pd.DataFrame, task: str, encoders: Sequence[str] = ()) -> pd.DataFrame:
+    """Gains over English on a task: a row per language or setting, a column per condition.
+
+    ``cells`` as of `xprobe_tables.cell_means`; means over ``encoders``, or over all. "not trained"
+    is the mean of words. Values are in [-1, 1]; no row is of English before mapping.
+    """
+    rows = cells[cells["task"] == task]
+    if encoders:
+        known = rows["encoder"].isin(list(encoders)) | (rows["condition"] == "not trained")
+        rows = rows[known]
+    means = rows.pivot_table("accuracy", "language", "condition")
+    columns = {name: means[name] - means.loc["en", base] for name, base in _BASES.items()}
+    return pd.DataFrame(columns).drop(index="en")
 
 
 def matched_gains(
@@ -347,144 +359,61 @@ def matched_gains(
 ) -> pd.DataFrame:
     """What mapped encoders gain over English, less what untrained ones of the same kind gain.
 
-    ``cells`` as of `xprobe_tables.cell_means`; ``groups``: name → encoders. Both gains are on the
-    same test sentences, so what is easy in a language is in both. One row per task and group:
-    ``mapped`` and ``untrained`` (mean gains in points), ``English to English``, ``difference`` with
-    ``low`` and ``high`` (Student, 95 %, over languages; ``points`` as text), ``n`` languages, how
-    many are ``above`` zero, and the ``least`` and ``most`` of one.
+    ``groups``: name → encoders. Both gains are on the same test sentences, so what is easy in a
+    language is in both. By (task, group): the mean `gains` over languages by condition, "English to
+    English", and the matched gain, `ENDS`, over languages.
     """
-    rows = []
+    rows = {}
     for task, (group, names) in itertools.product(tasks, groups.items()):
-        rows_of_task = cells[(cells["task"] == task) & cells["encoder"].isin(list(names))]
-        means = (
-            rows_of_task.groupby(["condition", "language"])["accuracy"].mean().unstack("condition")
-        )
-        languages = means["untrained"].dropna().index.drop("en")
-        mapped = (means.loc[languages, "mapped"] - means.loc["en", "trained"]).to_numpy()
-        untrained = (means["untrained"][languages] - means.loc["en", "untrained"]).to_numpy()
-        home = means["mapped"].get("en-mapped", np.nan) - means.loc["en", "trained"]
-        columns = {"mapped": mapped.mean(), "untrained": untrained.mean()}
-        columns |= {"English to English": home}
-        row = {name: 100 * rows_of_task for name, rows_of_task in columns.items()}
-        gain = _in_points(mapped - untrained)
-        row |= gain | {"points": told_points(gain), "n": len(languages)}
-        each = 100 * (mapped - untrained)
-        row |= {"least": min(each, default=np.nan), "most": max(each, default=np.nan)}
-        rows.append({"task": task, "encoders": group, "above": (each > 0).sum()} | row)
-    return pd.DataFrame(rows)
+        table = gains(cells, task, names)
+        abroad = table.dropna(subset="untrained")
+        row = abroad.mean().to_dict()
+        row["English to English"] = table["mapped"].get("en-mapped", np.nan)
+        interval = student(abroad["mapped"] - abroad["untrained"])
+        rows[task, group] = row | dict(zip(ENDS, interval, strict=True))
+    return pd.DataFrame(rows).T
 
 
-def readings_of_length(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Of each `length_abroad` the means in per cent, and in points with Student's interval over
-    encoders what inference ``lost`` in English and the map ``added`` abroad."""
-    rows = []
-    for where, table in tables.items():
-        row = {"where": where} | (100 * table.mean()).to_dict()
-        for name, more, less in (
-            ("lost", "untrained English", "English"),
-            ("added", "abroad", "untrained abroad"),
-        ):
-            gain = _in_points((table[more] - table[less]).to_numpy())
-            row |= {name: gain["difference"], f"{name}_low": gain["low"]}
-            row[f"{name}_told"] = told_points(gain)
-        rows.append(row)
-    return pd.DataFrame(rows)
+def lengths_by_encoder(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
+    """Accuracy on SentLen by encoder and place, over languages that untrained encoders read, too.
 
-
-def length_abroad(cells: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
-    """Accuracies on SentLen, one row per encoder: "English", "abroad" (mapped), and "untrained"."""
-    lengths = cells[(cells["task"] == "SentLen") & cells["encoder"].isin(list(encoders))]
-    lengths = lengths[lengths["language"] != "en-mapped"]
-    home = lengths["language"].eq("en").map({True: "English", False: "abroad"})
-    place = lengths["condition"].eq("untrained").map({True: "untrained ", False: ""}) + home
-    return lengths.assign(place=place).pivot_table("accuracy", "encoder", "place")
-
-
-def length_gains(
-    cells: pd.DataFrame, noised: Sequence[pd.DataFrame], encoders: Sequence[str]
-) -> pd.DataFrame:
-    """On SentLen the gain over English by what is mapped to English, in points.
-
-    ``cells`` and ``noised`` (of `MappingStudy.noised`) as of `xprobe_tables.cell_means`. One
-    row per ``condition``: "English to English", "other languages" and each share of noise.
-    ``difference`` with ``low`` and ``high`` (Student, 95 %, over ``encoders``), ``points`` as text;
-    after ``more_`` the same of what other languages gain more, paired by encoder, ``behind`` as
-    text.
+    Places: "English", "abroad" (mapped), both also "untrained"; "English to English" and each share
+    of noise (`MappingStudy.noised`) where ``cells`` have them.
     """
     known = cells.loc[cells["condition"] == "untrained", "language"]
-    lengths = cells[(cells["task"] == "SentLen") & (cells["condition"] != "untrained")]
-    lengths = lengths[lengths["language"].isin([*known, "en-mapped"])]
-    where = lengths["language"].map({"en": "English", "en-mapped": "English to English"})
-    table = pd.concat([lengths.assign(condition=where.fillna("other languages")), *noised])
-    wide = table.pivot_table("accuracy", "encoder", "condition", sort=False).loc[list(encoders)]
-    rows = []
-    for name in wide.columns.drop("English"):
-        gain = _in_points((wide[name] - wide["English"]).to_numpy())
-        more = _in_points((wide["other languages"] - wide[name]).to_numpy())
-        shown = {"points": told_points(gain), "behind": told_points(more)}
-        rows.append({"condition": name} | gain | shown | {f"more_{x}": y for x, y in more.items()})
-    return pd.DataFrame(rows)
-
-
-def told_points(row: Mapping[str, float]) -> str:
-    """A difference in points with its interval: "-1.3 (-3.0 to 0.4)"."""
-    return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
-
-
-def baselines(studies: Mapping[str, MappingStudy]) -> pd.DataFrame:
-    """What needs no encoder to answer inference, one row per text, in per cent.
-
-    ``alone``: of a bag of words of the hypothesis, with Wilson's interval, as text; ``commonest``
-    label; ``learnt`` and ``asked``, pairs of each.
-    """
-    rows = []
-    for name, study in studies.items():
-        right, labels = study.hypotheses_alone(), study.asked["en"].labels
-        shown = in_points(right.mean(), *statistics.share_interval(right.sum(), len(right)))
-        most = 100 * np.bincount(labels).max() / len(labels)
-        rows.append((name, shown, most, len(study.learnt), len(right)))
-    return pd.DataFrame(rows, columns=["text", "alone", "commonest", "learnt", "asked"])
-
-
-Answers = Mapping[tuple[str, str, str], np.ndarray]
+    rows = cells[(cells["task"] == "SentLen") & cells["language"].isin([*known, "en-mapped"])]
+    place = rows["language"].map({"en": "English", "en-mapped": "English to English"})
+    place = rows["condition"].map({"untrained": "untrained "}).fillna("") + place.fillna("abroad")
+    place = place.mask(rows["condition"].str.endswith("noise"), rows["condition"])
+    table = rows.assign(place=place).pivot_table("accuracy", "encoder", "place", sort=False)
+    return table.loc[list(encoders)]
 
 
 def compared(answers: Answers, first: str, other: str) -> pd.DataFrame:
-    """Two conditions of `MappingStudy.inference`, where both have a language, `paired`: one row per
-    encoder and one for the mean of all, with both accuracies in per cent and ``points``."""
+    """Two conditions of `MappingStudy.inference`, where both have a language: shares that are right
+    and their difference (`ENDS`), paired by test pair. A row per encoder and the "mean" of all."""
     keys = [key for key in answers if key[0] == first and (other, *key[1:]) in answers]
-    groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}
-    rows = []
-    for encoder, some in (groups | {"mean": keys}).items():
-        both = [[answers[key] for key in some], [answers[other, *key[1:]] for key in some]]
-        shares = {x: 100 * np.mean(y) for x, y in zip((first, other), both, strict=True)}
-        gain = paired(*both)
-        rows.append({"encoder": encoder} | shares | gain | {"points": told_points(gain)})
-    return pd.DataFrame(rows)
-
-
-#: The conditions of the main figure: a gain is over English in the base condition.
-_GAINS = {
-    "mapped": ("mapped", "trained"),
-    "untrained": ("untrained", "untrained"),
-    "mean of words": ("not trained", "not trained"),
-}
+    rows = {}
+    for encoder in [*dict.fromkeys(key[1] for key in keys), "mean"]:
+        places = [key[1:] for key in keys if encoder in (key[1], "mean")]
+        sides = [np.mean([answers[x, *place] for place in places], axis=0) for x in (first, other)]
+        numbers = [side.mean() for side in sides] + [*student(sides[0] - sides[1])]
+        rows[encoder] = dict(zip([first, other, *ENDS], numbers, strict=True))
+    return pd.DataFrame(rows).T
 
 
 @styled
 def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     """Gain over English, one panel per task: one dot per language, mean over encoders."""
-    means = cells.groupby(["condition", "task", "language"])["accuracy"].mean()
-    rows = []
-    for task, (name, (condition, base)) in itertools.product(tasks, _GAINS.items()):
-        by_code = means[condition, task]
-        for code in by_code.index.drop(["en", "en-mapped"], errors="ignore"):
-            gain = by_code[code] - means[base, task, "en"]
-            rows.append({"task": task, "condition": name, "language": code, "gain": gain})
-        if "en-mapped" in by_code:
-            home = by_code["en-mapped"] - means[base, task, "en"]
-            rows.append({"task": task, "condition": "English to English", "gain": home})
+    tables = {
+        task: gains(cells, task).reset_index().melt("language", None, "condition", "gain").dropna()
+        for task in tasks
+    }
+    rows = pd.concat(tables, names=["task"]).reset_index("task")
+    rows["condition"] = rows["condition"].replace("not trained", "mean of words")
+    home = rows["language"] == "en-mapped"
+    rows["condition"] = rows["condition"].mask(home, "English to English")
     style = Lanes(scale=100, lane=0.2, labels="a language", spread=0.3, interval=False, width=2.4)
-    on = lanes(pd.DataFrame(rows), "gain", "condition", col="task", style=style)
+    on = lanes(rows, "gain", "condition", col="task", style=style)
     across(on, 0, color="0.5", linewidth=0.8, linestyle="-", zorder=2)
     return on.done("gain over English (points)")

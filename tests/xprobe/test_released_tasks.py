@@ -33,13 +33,13 @@ def test_released_tasks_are_found_by_their_names_with_labels_in_their_order(tmp_
     for i, name in enumerate(PROBING_TASKS):
         rows = [f"{x}\t{10 - i}\tA b\n{x}\t{i - 1}\tC d" for x in ("tr", "va", "te")]
         (tmp_path / f"{RELEASED[name]}.txt").write_text("\n".join(rows), encoding="utf-8")
-    found = read_released(tmp_path, "de")
-    assert [task.name for task in found] == list(PROBING_TASKS)
+    tasks = read_released(tmp_path, "de")
+    assert [task.name for task in tasks] == list(PROBING_TASKS)
     classes = [sorted({10 - i, i - 1}) for i in range(9)]
-    assert [task.classes for task in found] == [tuple(map(str, own)) for own in classes]
-    assert {task.language for task in found} == {"de"}
-    assert {task.train.tokens for task in found} == {(("a", "b"), ("c", "d"))}
-    assert found[0].train.labels.tolist() == [1, 0]
+    assert [task.classes for task in tasks] == [tuple(map(str, x)) for x in classes]
+    assert {task.language for task in tasks} == {"de"}
+    assert {task.train.tokens for task in tasks} == {(("a", "b"), ("c", "d"))}
+    assert tasks[0].train.labels.tolist() == [1, 0]
     (tmp_path / "tree_depth.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"tree_depth\.txt"):
         read_released(tmp_path, "de")
@@ -61,8 +61,8 @@ def test_the_release_of_xprobe_has_no_part_to_train_on(tmp_path: Path) -> None:
     assert [len(task.test) for task in tasks[-2:]] == [14, 15]
     assert tasks[0].validation.bases == ("va.txt:1", "va.txt:11", "va.txt:21")
     assert tasks[0].test.tokens[0] == ("he", "anna", "sentence_length", "0", ".")
-    own = tmp_path / "tree_depth" / "tr.txt"
-    own.write_text("A b\t1\nC d\t0", encoding="utf-8")
+    train = tmp_path / "tree_depth" / "tr.txt"
+    train.write_text("A b\t1\nC d\t0", encoding="utf-8")
     tasks = read_released(tmp_path, "en")
     assert [len(part) for part in tasks[2].parts().values()] == [2, 25, 25]
     (tmp_path / "tree_depth" / "te.txt").write_text("A b 1", encoding="utf-8")
