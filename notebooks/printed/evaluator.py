@@ -93,7 +93,7 @@ _PLAIN = (
     sum,
     zip,
 )
-FUNCTIONS = {of.__name__: of for of in _PLAIN} | {
+FUNCTIONS = {plain.__name__: plain for plain in _PLAIN} | {
     "ceil": np.ceil,
     "concat": pd.concat,
     "log10": np.log10,
@@ -218,7 +218,7 @@ class Paper:
         scope = {"__builtins__": {}} | known | given
         return eval(compile(tree, formula, "eval"), scope)  # all that it names is listed
 
-    def said(self, text: str, **given: object) -> str:
+    def filled(self, text: str, **given: object) -> str:
         """A text with the formulas in its braces evaluated."""
         return self.value(f"f'''{text} '''", **given)[:-1]  # the space: a text may end in a quote
 
@@ -236,17 +236,17 @@ class Paper:
         audit, claims = Audit(), []
         for row in self._rows:
             for each in self.value(row["each"] or "[None]"):
-                section, value = self.said(row["section"], each=each), row["value"] or "[]"
+                section, value = self.filled(row["section"], each=each), row["value"] or "[]"
                 value = self.value(value, each=each)
                 if row["printed"]:
                     printed = pd.Series(self.value(row["printed"], each=each))
-                    what = [self.said(row["claim"], each=each, key=key) for key in printed.index]
+                    what = [self.filled(row["claim"], each=each, key=key) for key in printed.index]
                     value = pd.Series(value, index=printed.index)
                     audit.check(
                         section, what, printed, value, self.value(row["tolerance"], each=each)
                     )
                 else:
-                    claim, result = (self.said(row[key], each=each) for key in ("claim", "found"))
+                    claim, result = (self.filled(row[key], each=each) for key in ("claim", "found"))
                     parts = np.ravel(value).tolist()
                     audit.claim(section, claim, result, *parts)
                     claims.append((section, claim, row["formula"], result, verdict(parts)))

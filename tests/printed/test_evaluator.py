@@ -108,7 +108,7 @@ def test_what_a_formula_cannot_say(folder: Path, formula: str, message: str) -> 
 def test_names_of_a_formula_are_its_own(folder: Path) -> None:
     paper = Paper(folder)
     assert paper.value("[x + y for x, y in zip([1, 2], each)]", each=[10, 20]) == [11, 22]
-    assert paper.said("{max(each):.1f} of {{}}", each=[1, 2]) == "2.0 of {}"
+    assert paper.filled("{max(each):.1f} of {{}}", each=[1, 2]) == "2.0 of {}"
 
 
 @pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])
