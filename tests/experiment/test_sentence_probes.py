@@ -204,7 +204,25 @@ def test_a_series_is_probed_by_checkpoint(tasks, tmp_path: Path) -> None:
 
 
 def test_means_over_languages_have_students_interval() -> None:
-    cells = pd.DataFrame({"subject": "m", "task": "WC", "layer": 0, "accuracy": [0.5, 0.7, 0.9]})
+    cells = pd.DataFrame({"subject": "m", "task": "WC", "layer": 0, "accuracy": [0.6, 0.7, 0.8]})
     (row,) = sentence_probes.over_languages(cells).itertuples()
     ends = stats.ttest_1samp(cells["accuracy"], 0).confidence_interval()
     assert (row.accuracy, row.low, row.high, row.n) == pytest.approx((0.7, *ends, 3))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_interval_stays_where_scores_live_and_needs_three_languages(seed: int) -> None:
+    drawn = np.random.default_rng(seed).uniform(0.5, 1, 3).round(3)
+    accuracy = [*drawn, 0.05, 0.581, 0.5, 1]
+    by = ["a"] * 3 + ["b"] * 2 + ["c"] * 2
+    cells = pd.DataFrame({"task": by, "accuracy": accuracy})
+    share = sentence_probes.over_languages(cells, ["task"]).set_index("task")
+    assert share["accuracy"].tolist() == pytest.approx([drawn.mean(), 0.3155, 0.75])
+    assert share.loc[["b", "c"], ["low", "high"]].isna().all(axis=None)
+    ends = stats.ttest_1samp(drawn, 0).confidence_interval()
+    assert share.loc["a", ["low", "high"]].tolist() == pytest.approx(np.clip(ends, 0, 1))
+    more = sentence_probes.over_languages(
+        cells.assign(accuracy=-cells["accuracy"]), ["task"], (-1, 1)
+    )
+    ends = stats.ttest_1samp(-drawn, 0).confidence_interval()
+    assert more.loc[0, ["low", "high"]].tolist() == pytest.approx(np.clip(ends, -1, 1))

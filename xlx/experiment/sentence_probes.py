@@ -30,6 +30,11 @@ stats = deferred("scipy.stats")
 
 #: Bytes of states that probes are trained on in one go: tasks together train faster than alone.
 _MEMORY = 2**27
+#: Columns of the table of `probe_sentences`.
+_ORDER = (
+    *("model", "checkpoint", "task", "draw", "source", "target", "layer", "seed", "classes"),
+    *("n_train", "n_test", "accuracy", "control_accuracy", "bits", "selectivity", "compression"),
+)
 
 
 @dataclass(frozen=True)
@@ -110,55 +115,65 @@ def probe_sentences(
     values = work.results(
         SENTENCE_PROBES, abouts, calls, what="sentence probes", uncomputable=absent
     )
-    tables = []
-    for i, value in enumerate(values):
-        if value is not None:
-            label = several[i // len(cells)].label
-            tables.append(_table(value, cells[i % len(cells)], fitting, label))
-    return pd.concat(tables, ignore_index=True)
+    columns = [
+        _columns(value, cells[i % len(cells)], fitting, several[i // len(cells)].label)
+        for i, value in enumerate(values)
+        if value is not None
+    ]
+    return pd.DataFrame({x: np.concatenate([part[x] for part in columns]) for x in _ORDER})
 
 
 def over_languages(
-    cells: pd.DataFrame, by: Sequence[str] = ("subject", "task", "layer")
+    cells: pd.DataFrame,
+    by: Sequence[str] = ("subject", "task", "layer"),
+    bounds: tuple[float, float] = (0, 1),
 ) -> pd.DataFrame:
-    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these."""
+    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these.
+
+    The interval is cut at the ``bounds`` of the scores, and NaN where there are fewer than three
+    (Student's t of two reaches 13 standard errors).
+    """
     known = ["accuracy", "chance", "control_accuracy", "compression"]
     groups = cells.groupby(list(by), sort=False)
     means, n = groups[[x for x in known if x in cells]].mean(), groups.size()
-    spread = groups["accuracy"].std(ddof=1)
+    spread = groups["accuracy"].std(ddof=1).where(n > 2)
     half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * spread / np.sqrt(n)
     ends = {"low": means["accuracy"] - half, "high": means["accuracy"] + half}
-    return means.assign(**ends, n=n).reset_index()
+    cut = {name: end.clip(*bounds) for name, end in ends.items()}
+    return means.assign(**cut, n=n).reset_index()
 
 
-def _table(
+def _columns(
     value: ledger.Value, cell: ProbedTask, fitting: Mapping[str, Any], label: tuple[str, int]
-) -> pd.DataFrame:
-    """A value as rows."""
-    target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
-    n_test, n_train, classes = value["n_test"], len(cell.task.train), len(cell.task.classes)
-    table = pd.DataFrame(
-        {
-            "model": label[0],
-            "checkpoint": label[1],
-            "task": cell.task.name,
-            "draw": cell.draw,
-            "source": cell.task.language,
-            "target": np.array([*cell.tests])[target],
-            "layer": layer,
-            "seed": np.array(fitting["seeds"])[seed],
-            "classes": classes,
-            "n_train": n_train,
-            "n_test": n_test[target],
-            "accuracy": value["right"].ravel() / n_test[target],
-        }
-    )
+) -> dict[str, np.ndarray]:
+    """A value as the columns of a table."""
+    shape, n_test = value["right"].shape, value["n_test"]
+    target, layer, seed = np.indices(shape).reshape(3, -1)
+    n_train, classes = len(cell.task.train), len(cell.task.classes)
+    same = {
+        "model": label[0],
+        "checkpoint": label[1],
+        "task": cell.task.name,
+        "draw": cell.draw,
+        "source": cell.task.language,
+        "classes": classes,
+        "n_train": n_train,
+    }
+    columns = {name: np.full(target.size, known) for name, known in same.items()}
+    columns |= {
+        "target": np.array([*cell.tests])[target],
+        "layer": layer,
+        "seed": np.array(fitting["seeds"])[seed],
+        "n_test": n_test[target],
+        "accuracy": value["right"].ravel() / n_test[target],
+    }
     for name in ("control_accuracy", "bits"):
-        beside = np.full(value["right"].shape, np.nan)
+        beside = np.full(shape, np.nan)
         beside[0] = value[name]
-        table[name] = beside.ravel()
-    table["selectivity"] = table["accuracy"] - table["control_accuracy"]
-    return table.assign(compression=n_train * np.log2(classes) / table["bits"])
+        columns[name] = beside.ravel()
+    columns["selectivity"] = columns["accuracy"] - columns["control_accuracy"]
+    columns["compression"] = n_train * np.log2(classes) / columns["bits"]
+    return columns
 
 
 def _sentence_probes(
