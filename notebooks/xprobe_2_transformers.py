@@ -11,8 +11,9 @@ from shared.abx_figures import chance_line
 from shared.xprobe_figures import subject_looks
 from shared.xprobe_tables import CELL
 from xlx.experiment.scoring import subject_scores
-from xlx.experiment.sentence_probes import over_languages
+from xlx.experiment.sentence_probes import over_languages, probed_tasks
 from xlx.measures import statistics
+from xlx.measures.sentence_tasks import ProbingTask
 from xlx.plots.panels import number
 from xlx.plots.primitives import Cells, Curves, curves, heatmap
 from xlx.plots.style import GUESSING, language_label, styled
@@ -25,26 +26,47 @@ def best_layers(means: pd.DataFrame) -> pd.DataFrame:
     return means.loc[means.groupby(["task", "subject"], sort=False)["accuracy"].idxmax()]
 
 
-def against(cells: pd.DataFrame, subject: str, other: str) -> pd.DataFrame:
-    """A subject less another one on each task and language, each at its best layer of the task.
+def against_rivals(cells: pd.DataFrame, subject: str, rivals: Sequence[str]) -> pd.DataFrame:
+    """A subject less its strongest rival on each task, each at its best layer, paired by language.
 
-    Best is highest on average over languages. ``difference`` with ``low`` and ``high`` (95 %, of
-    two independent tests: too wide, as the sentences are the same) and ``apart``: whether the two
-    intervals of the cells leave each other out, 1 above, -1 below, 0 not.
+    Strongest and best are highest on average over languages. By task: ``accuracy``, the ``rival``
+    and its ``rival_accuracy``, and ``difference`` with ``low`` and ``high`` (Student, 95 %, over
+    ``n`` languages that are learnt in).
     """
-    home = cells[cells["source"] == cells["target"]]
-    best = best_layers(over_languages(home))[["subject", "task", "layer"]]
-    keys, parts = ["task", "source"], []
-    for name in (subject, other):
-        at = home.merge(best[best["subject"] == name], on=["subject", "task", "layer"])
-        parts.append(at.set_index(keys)[["layer", "accuracy", "low", "high", "n_test"]])
-    both = parts[0].join(parts[1].add_suffix("_other")).reset_index()
-    p, q = both["accuracy"], both["accuracy_other"]
-    half = statistics.half_width(np.sqrt((p * (1 - p) + q * (1 - q)) / both["n_test"]))
-    above = (both["low"] > both["high_other"]).astype(int)
-    apart = above - (both["high"] < both["low_other"])
-    ends = {"difference": p - q, "low": p - q - half, "high": p - q + half}
-    return both.assign(**ends, apart=apart).drop(columns=["low_other", "high_other"])
+    best = best_layers(over_languages(cells))[["subject", "task", "layer"]]
+    at_best = cells.merge(best, on=["subject", "task", "layer"])
+    by_language = at_best.groupby(["task", "source", "subject"], sort=False)["accuracy"].mean()
+    wide = by_language.unstack("subject")
+    rival = wide.groupby("task", sort=False).mean()[[*rivals]].idxmax(axis=1)
+    columns = wide.columns.get_indexer(wide.index.get_level_values("task").map(rival))
+    other = wide.to_numpy()[np.arange(len(wide)), columns]
+    pairs = wide.assign(rival_accuracy=other, difference=wide[subject] - other)
+    means = pairs.groupby("task", sort=False)[[subject, "rival_accuracy"]].mean()
+    more = pairs["difference"].rename("accuracy").reset_index()
+    table = over_languages(more, ["task"], (-1, 1)).set_index("task")
+    table = table.rename(columns={"accuracy": "difference"}).assign(rival=rival)
+    return table.join(means.rename(columns={subject: "accuracy"}))
+
+
+def labels_alike(tasks: Mapping[str, Sequence[ProbingTask]]) -> pd.DataFrame:
+    """How often a sentence and its translation are of the same class: a ceiling of shared meaning.
+
+    Of the tests of `parallel_tasks`, a row per ``task``, ``source`` and ``target``: ``alike``, the
+    share of the ``n`` sentences that both test.
+    """
+    rows = []
+    for cell in probed_tasks(tasks, across=True):
+        labels = dict(zip(cell.task.test.bases, cell.task.test.labels, strict=True))
+        for target, part in [*cell.tests.items()][1:]:
+            same = [
+                labels[base] == label
+                for base, label in zip(part.bases, part.labels, strict=True)
+                if base in labels
+            ]
+            rows.append((cell.task.name, cell.task.language, target, sum(same), len(same)))
+    table = pd.DataFrame(rows, columns=["task", "source", "target", "alike", "n"])
+    table = table.groupby(["task", "source", "target"], sort=False).sum().reset_index()
+    return table.assign(alike=table["alike"] / table["n"])
 
 
 def at_one_layer(
@@ -69,49 +91,44 @@ def at_one_layer(
             more = (wide[first] - wide[other]).dropna().rename("accuracy").reset_index()
             if layer < last or where == "at home":
                 about = {"pair": name, "layer": layer, "read": where}
-                parts.append(over_languages(more, ["task"]).assign(**about))
+                parts.append(over_languages(more, ["task"], (-1, 1)).assign(**about))
     return pd.concat(parts, ignore_index=True).rename(columns={"accuracy": "difference"})
 
 
 def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str):
-    """A row a language and a column a task: per cent right, and how that came about.
+    """A row a language and a column a task: per cent right, each at the layer best on average.
 
-    "86 · +23* · 80": accuracy at home; points above the untrained twin, a star where the intervals
-    leave each other out (`against`); accuracy of the probe learnt in ``source``, at the layer that
-    is best for it. Below: the mean of the languages, and how many have a star.
+    "86 · 63 · 80": at home; of the untrained twin there; with the probe learnt in ``source``.
     """
-    home = against(cells, subject, f"{subject}, untrained")
-    read = cells[(cells["source"] == source) & (cells["target"] != source)]
-    read = read.merge(best_layers(over_languages(read))[["subject", "task", "layer"]])
-    read = read[read["subject"] == subject].set_index(["task", "target"])["accuracy"].rename("read")
-    home = home[home["task"].isin(list(tasks))].join(read, on=["task", "source"])
-    means = home.groupby("task", sort=False)[["accuracy", "difference", "read"]].mean()
-    shown = pd.concat([home, means.reset_index().assign(source="mean", apart=0)])
-    points = 100 * shown[["accuracy", "difference", "read"]]
-    star = shown["apart"].gt(0).map({True: "*", False: ""})
-    shown["said"] = points["accuracy"].map("{:.0f}".format)
-    shown["said"] += " · " + points["difference"].map("{:+.0f}".format) + star
-    shown["said"] += " · " + points["read"].map("{:.0f}".format).replace("nan", "-")
-    table = shown.pivot(index="source", columns="task", values="said")
-    table = table.reindex(index=list(dict.fromkeys(shown["source"])), columns=list(tasks))
-    counts = counted_apart(home).set_index("task")
-    table.loc["above"] = counts["above"].astype(str) + " of " + counts["n"].astype(str)
-    return table.fillna("-").rename_axis(index="language", columns=None)
+    home = cells["source"] == cells["target"]
+    ways = (subject, home), (f"{subject}, untrained", home), (subject, ~home)
+    shown = []
+    for name, where in ways:
+        read = cells[where & (cells["subject"] == name)]
+        read = read if where is home else read[read["source"] == source]
+        best = best_layers(over_languages(read))[["task", "layer"]]
+        accuracy = read.merge(best).pivot(index="target", columns="task", values="accuracy")
+        shown.append(accuracy.reindex(index=cells["target"].unique(), columns=list(tasks)))
+        shown[-1].loc["mean"] = shown[-1].mean()
+    first, *others = ((100 * table).map("{:.0f}".format).replace("nan", "-") for table in shown)
+    for table in others:
+        first = first + " · " + table
+    return first.replace("- · - · -", "-").rename_axis(index="language", columns=None)
 
 
-def null_share(table: pd.DataFrame) -> dict[str, float]:
-    """How often two probes that differ in their seed alone are within the interval of a difference.
+def null_shares(table: pd.DataFrame) -> pd.Series:
+    """How often two folds of the same probe are as near as two tests of their size should be.
 
-    ``pairs`` of neighbouring seeds, and the share ``within`` the 95 % interval that a difference of
-    two independent tests has. The tests are the same, so it should be above 0.95.
+    By task, the share of cells whose folds differ by no more than the 95 % interval of a difference
+    of two tests: less than 0.95 says that intervals over sentences are too narrow.
     """
-    wide = table.pivot(index=[*CELL, "draw", "n_test"], columns="seed", values="accuracy")
-    first, other = wide.to_numpy()[:, :-1], wide.to_numpy()[:, 1:]
-    n = wide.index.get_level_values("n_test").to_numpy()[:, None]
-    mean = (first + other) / 2
-    reach = statistics.half_width(np.sqrt(2 * mean * (1 - mean) / n))
-    within = np.abs(first - other) <= reach + 1e-12
-    return {"pairs": within.size, "within": float(within.mean())}
+    folds = (
+        table.groupby([*CELL, "draw"], sort=False)[["accuracy", "n_test"]].mean().unstack("draw")
+    )
+    p, n = folds["accuracy"], folds["n_test"]
+    reach = statistics.half_width(np.sqrt((p * (1 - p) / n).sum(axis=1, skipna=False)))
+    within = ((p[0] - p[1]).abs() <= reach)[p.notna().all(axis=1)]
+    return within.groupby("task", sort=False).mean()
 
 
 def crossings(
@@ -145,14 +162,19 @@ def crossings(
 def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """Correlation of crossing with each measure over layers: pairs' own means are taken off first.
 
-    The interval is over languages (`statistics.correlation`). One row per subject and measure.
+    The interval is over languages (`statistics.correlation`). One row per subject, measure and what
+    is ``given``: "alone", or the number of the "layer" and its square held, as both may just rise.
     """
     of_pair = crossing.groupby(["subject", "language_1", "language_2"])
     columns = ["crossing", *measures]
     moved = crossing.assign(**{x: crossing[x] - of_pair[x].transform("mean") for x in columns})
+    moved = moved.assign(square=moved["layer"] ** 2)
+    held = {"alone": [], "layer": ["layer", "square"]}
     tables = [
-        statistics.correlations(moved, ["subject"], measure, "crossing").assign(measure=measure)
-        for measure in measures
+        statistics.correlations(moved, ["subject"], measure, "crossing", given=given).assign(
+            measure=measure, given=name
+        )
+        for measure, (name, given) in itertools.product(measures, held.items())
     ]
     return pd.concat(tables, ignore_index=True)
 
@@ -182,9 +204,3 @@ def matrix(cells: pd.DataFrame, layer: int) -> Figure:
     )
     on = heatmap(table, "target", "source", "above", col="task", style=style)
     return on.done("read in", "trained in")
-
-
-def counted_apart(compared: pd.DataFrame) -> pd.DataFrame:
-    """Of `against`, one row per task: languages with a subject ``above``, ``below``, and ``n``."""
-    counts = {"above": lambda x: (x > 0).sum(), "n": "size", "below": lambda x: (x < 0).sum()}
-    return compared.groupby("task", sort=False)["apart"].agg(**counts).reset_index()

@@ -8,16 +8,20 @@ Printed accuracies are rounded: what that can do to a ratio or a correlation is 
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
+from xlx.experiment.sentence_probes import probed_tasks
+from xlx.measures.sentence_tasks import ProbingTask
 from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, share_interval
 from xlx.results.deferred import deferred
 
 stats = deferred("scipy.stats")
+vectorizers = deferred("sklearn.feature_extraction.text")
+linear_model = deferred("sklearn.linear_model")
 
 #: The column names of a cell.
 ACCURACY_KEYS = ("language", "encoder", "task")
@@ -254,3 +258,49 @@ def cell_table(table: pd.DataFrame) -> pd.DataFrame:
     cells = cells.join(groups[["chance", "control_accuracy", "compression"]].mean()).reset_index()
     bounds = share_interval(cells["right"].to_numpy(), cells["n_test"].to_numpy())
     return cells.assign(accuracy=cells["right"] / cells["n_test"], low=bounds[0], high=bounds[1])
+
+
+# --- readers without an encoder -------------------------------------------------------------------
+
+Tokens = Sequence[str]
+
+
+def _endings(tokens: Tokens) -> list[str]:
+    return [*tokens, *(f"-{token[-n:]}" for token in tokens for n in (2, 3))]
+
+
+def _neighbours(tokens: Tokens) -> list[str]:
+    return [*tokens, *map(" ".join, itertools.pairwise(("^", *tokens, "$")))]
+
+
+#: Readers without an encoder: what they see of a sentence's tokens.
+READERS: dict[str, Callable[[Tokens], list[str]]] = {
+    "words": list,
+    "words and endings": _endings,
+    "words and neighbours": _neighbours,
+    "first and last two words": lambda tokens: [f"{i} {tokens[i]}" for i in (0, 1, -2, -1)],
+    "number of tokens": lambda tokens: [str(len(tokens))],
+}
+
+
+def simple_readers(
+    tasks: Mapping[str, Sequence[ProbingTask]], names: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """What `READERS` read of tasks at home: the table of `probe_sentences`, of one layer.
+
+    ``names``: task → its readers. A ridge regression on which features a sentence has, not folded.
+    """
+    rows = []
+    for cell in probed_tasks(tasks):
+        train, test = cell.task.train, cell.task.test
+        for name in names.get(cell.task.name, ()):
+            count = vectorizers.CountVectorizer(analyzer=READERS[name], binary=True, dtype=float)
+            fit = linear_model.RidgeClassifier(10, solver="sparse_cg", tol=1e-3)
+            fit.fit(count.fit_transform(train.tokens), train.labels)
+            right = (fit.predict(count.transform(test.tokens)) == test.labels).mean()
+            about = {"subject": name, "task": cell.task.name, "draw": cell.draw, "accuracy": right}
+            rows.append(about | {"source": cell.task.language, "n_test": len(test)})
+    constant = {"layer": 0, "seed": 0, "control_accuracy": np.nan, "compression": np.nan}
+    table = pd.DataFrame(rows).assign(**constant)
+    n_classes = {task.name: len(task.classes) for several in tasks.values() for task in several}
+    return table.assign(target=table["source"], classes=table["task"].map(n_classes))
