@@ -106,7 +106,7 @@ def test_cells_define_nothing() -> None:
 
 
 #: Names that say nothing of what they hold, and how many are left: fewer with each change.
-WEAK, LEFT = {"own", "of", "found", "said", "told", "one", "kept"}, 100
+WEAK, LEFT = {"own", "of", "found", "said", "told", "one", "kept"}, 60
 
 
 def stored(tree: ast.AST) -> list[str]:

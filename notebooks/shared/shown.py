@@ -1,12 +1,9 @@
 """How notebooks show numbers, and what several of their figures have."""
 
 import itertools
-import re
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
 from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.patches import Patch
 
@@ -38,62 +35,6 @@ def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
     start = f"{value}_" if f"{value}_low" in table else ""
     rows = table[[value, f"{start}low", f"{start}high"]].to_numpy()
     return pd.Series([in_points(*row) for row in rows], index=table.index, dtype=object)
-
-
-def moved(value: float, low: float, high: float) -> str:
-    """A change with its interval in words: "rises by 0.20 (0.18 to 0.22)"."""
-    if low <= 0 <= high:
-        return f"is not seen to change ({low:+.2f} to {high:+.2f})"
-    least, most = sorted((abs(low), abs(high)))
-    return f"{'rises' if low > 0 else 'falls'} by {abs(value):.2f} ({least:.2f} to {most:.2f})"
-
-
-def listed(items: Sequence[str]) -> str:
-    """Items in a row: "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
-
-
-#: As many numbers as a sentence has at most.
-MOST_NUMBERS = 6
-
-
-def _told(table: pd.DataFrame) -> pd.DataFrame:
-    """With the columns ``told`` and ``moved`` where there are a value and its ends."""
-    value = next((name for name in ("value", "r", "score") if name in table), None)
-    if not value or not {"low", "high"} <= set(table):
-        return table
-    rows = table[[value, "low", "high"]].to_numpy(dtype=float)
-    return table.assign(told=with_interval(table, value), moved=[moved(*row) for row in rows])
-
-
-def sentences(
-    head: str, *parts: tuple[str, pd.DataFrame] | tuple[str, pd.DataFrame, str]
-) -> Markdown:
-    """Text that is computed: of each (sentence, table) one sentence per row.
-
-    Columns stand in braces; of a table with ``value``, ``r`` or ``score`` and its ends also
-    ``{told}``, "0.85 (0.80 to 0.90)", and ``{moved}`` (`moved`). What stands in brackets is said of
-    each row within one sentence: "LD is [{told} in {model}]." of two rows, "LD is 0.9 (0.8 to 1.0)
-    in A and 0.7 (0.6 to 0.8) in B."; with the name of a column as third, one sentence per value of
-    it. Rows with more than `MOST_NUMBERS` in all are lines of a list.
-    """
-    said = [head]
-    for sentence, table, *by in parts:
-        before, *within = re.split(r"[][]", sentence)
-        table = _told(table)
-        groups = [rows for _, rows in table.groupby(by[0], sort=False)] if by else [table]
-        for rows in (
-            rows_of_group.to_dict("records") for rows_of_group in groups if len(rows_of_group)
-        ):
-            if within:
-                items, start = [within[0].format_map(x) for x in rows], before.format_map(rows[0])
-                text = f"{start}{listed(items)}{within[1]}"
-                if len(re.findall(r"(?<=[ (])[+−-]?\d", text)) > MOST_NUMBERS:
-                    text = "\n- ".join([f"{start.rstrip(': ')}:\n", *items]) + f"{within[1]}\n\n"
-                said.append(text)
-            else:
-                said += [sentence.format_map(row) for row in rows]
-    return Markdown(" ".join(said))
 
 
 def joint_order(table: pd.DataFrame, *columns: str) -> list[list]:
