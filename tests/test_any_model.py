@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from IPython.display import display
 
+from notebooks.run import typed
 from tests import slow
 from xlx.results import paths
 from xlx.results.checks import TextWarning
@@ -230,7 +231,7 @@ def run(notebook: Path, **parameters: object) -> dict[str, object]:
     """All cells with small sizes and the parameters; the variables that they leave."""
     scope: dict[str, object] = {"display": display}  # which a kernel has
     sizes = SMALL | of_notebook(notebook, OWN, {})
-    cells = nbformat.read(notebook, as_version=4).cells
+    cells = typed.lenient(nbformat.read(notebook, as_version=4)).cells
     for cell in [cell for cell in cells if cell.cell_type == "code"]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
