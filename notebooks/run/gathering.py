@@ -58,7 +58,9 @@ def kinds() -> dict[str, work.Kind]:
             sys.path.append(str(root))
     for root, folder in ((paths.ROOT, "xlx"), (paths.NOTEBOOKS, ".")):
         for file in sorted((root / folder).rglob("*.py")):
-            if re.search(r"= work\.Kind\(|^@\w*\.?cached\(", file.read_text(encoding="utf-8"), re.M):
+            if re.search(
+                r"= work\.Kind\(|^@\w*\.?cached\(", file.read_text(encoding="utf-8"), re.M
+            ):
                 importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
     return work.KINDS
 
