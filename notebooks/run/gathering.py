@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from notebooks.run import journals
+from xlx.experiment.scoring import cached
 from xlx.results import ledger, paths, store, work
 from xlx.results.ledger import Cache, Entry, Ledger
 
@@ -53,14 +54,13 @@ class AskName(NamedTuple):
 
 def kinds() -> dict[str, work.Kind]:
     """All kinds of results: imports the modules that name one."""
+    named = rf"= work\.Kind\(|^@\w*\.?{cached.__name__}\("
     for root in (paths.ROOT, paths.NOTEBOOKS):
         if str(root) not in sys.path:
             sys.path.append(str(root))
     for root, folder in ((paths.ROOT, "xlx"), (paths.NOTEBOOKS, ".")):
         for file in sorted((root / folder).rglob("*.py")):
-            if re.search(
-                r"= work\.Kind\(|^@\w*\.?cached\(", file.read_text(encoding="utf-8"), re.M
-            ):
+            if re.search(named, file.read_text(encoding="utf-8"), re.M):
                 importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
     return work.KINDS
 
