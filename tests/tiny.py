@@ -1,5 +1,6 @@
 """Tiny random models of many architectures with a real tokenizer, made from a config."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoConfig, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedTokenizerFast
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 SENTENCES = (
     "The weather is fine today.",
@@ -221,3 +223,56 @@ def edit_json(path: Path, **changes: object) -> None:
     content = json.loads(path.read_text(encoding="utf-8")) | changes
     content = {name: value for name, value in content.items() if value is not None}
     path.write_text(json.dumps(content), encoding="utf-8")
+
+
+#: What configurations call their sizes → how large they are in the smallest model of a kind.
+_SMALLEST = (
+    ("hidden_size d_model n_embd dim emb_dim word_embed_proj_dim embedding_size embed_dim", 32),
+    ("hidden_dim text_hidden_size projection_dim", 32),
+    ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers depth", 2),
+    ("num_decoder_layers num_encoder_layers num_key_value_heads num_kv_heads", 2),
+    ("num_attention_heads n_head n_heads num_heads encoder_attention_heads", 4),
+    ("decoder_attention_heads num_experts num_local_experts n_routed_experts", 4),
+    ("head_dim d_head d_kv kv_channels attention_head_size", 8),
+    ("intermediate_size ffn_dim d_ff encoder_ffn_dim decoder_ffn_dim n_inner", 64),
+    ("moe_intermediate_size shared_expert_intermediate_size ffn_hidden_size", 64),
+    ("max_position_embeddings n_positions max_sequence_length n_ctx", 128),
+    ("q_lora_rank kv_lora_rank", 16),
+)
+SMALLEST = {name: size for names, size in _SMALLEST for name in names.split()}
+SMALLEST |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+
+
+def shrink(config: PretrainedConfig, vocabulary: int) -> PretrainedConfig:
+    """A configuration as `SMALLEST`, and so those inside it; what refuses a size keeps its own."""
+    for name, value in [*vars(config).items()]:
+        size = vocabulary if name == "vocab_size" else SMALLEST.get(name)
+        if isinstance(value, PretrainedConfig):
+            shrink(value, vocabulary)
+        elif name in ("layer_types", "mlp_layer_types") and isinstance(value, list):
+            setattr(config, name, (2 * value)[:2])
+        elif size is not None and (value is None or type(value) is int):
+            with contextlib.suppress(Exception):  # whatever a configuration's checks raise
+                setattr(config, name, size)
+    return config
+
+
+def smallest(folder: Path, kind: str, most: float = 3e7) -> str | None:
+    """Write the smallest model of a kind of transformers; why there is none, if there is none."""
+    words = tokenizer()
+    try:
+        config = shrink(CONFIG_MAPPING[kind](), len(words))
+        with torch.device("meta"):
+            n = sum(x.numel() for x in AutoModel.from_config(config).parameters())
+        if n > most:
+            return f"{n:,} weights"
+        torch.manual_seed(0)
+        model = AutoModel.from_config(config, dtype=torch.float32)
+    except Exception as error:  # whatever a class raises
+        return f"{type(error).__name__}: {str(error).strip()[:100]}"
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.data.mul_(3)
+    model.save_pretrained(folder)
+    words.save_pretrained(folder)
+    return None

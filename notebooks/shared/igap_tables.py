@@ -152,10 +152,8 @@ def frozen(
     """
     (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
     chosen, tables = int(table["layer"].iloc[0]), [table]
-    if more := [
-        measure for measure in reported_measures() if measure not in (*FROZEN_METRICS, MATCHED)
-    ]:
-        (scores,) = subject_scores([name], corpus, more, partial=True, max_length=max_length)
+    more = [x for x in reported_measures() if x not in (*FROZEN_METRICS, MATCHED)]
+    for scores in subject_scores([name], corpus, more, partial=True, max_length=max_length):
         rows = scores.table().query("layer == @chosen")
         tables += both_directions(rows.groupby([*PAIR, "task"], as_index=False)["score"].mean())
     return pd.concat(tables, ignore_index=True)[["metric", "source", "target", "score"]], chosen

@@ -308,8 +308,6 @@ FRENCH = "fra-x-bible-a"
         ({"segments.tsv": "id\tdomain\na\tnews\nb\n"}, ["segments.tsv, line 3", "header of 2"]),
         ({"segments.tsv": "id\na\nb\n"}, ["segments.tsv has 2", "has 3"]),
         # names of files
-        ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),
-        ({"xx.": THREE}, ["is no text of a language"]),
         ({"x/a.csv": "en,de\n1\n"}, ["row 1: 1 cells under a header of 2"]),
         ({"x/a.csv": "en,de,en\n1,2,3\n"}, ["a.csv: two columns are called 'en'; rename or"]),
         ({"x/a.tsv": "en\tde\tde\n1\t2\t3\n"}, ["a.tsv: two columns are called 'de'; rename"]),
@@ -340,7 +338,6 @@ FRENCH = "fra-x-bible-a"
         ({FRENCH: "4000100\tseven digits"}, ["line 7: not a verse (eight digits, a tab and text)"]),
         ({FRENCH: "40001001\tx\n40001001\ty"}, ["line 8: the id 40001001 comes a second time"]),
         ({FRENCH: "66001001\tApo"}, ["no id has a sentence in all of 2 files", "66001001"]),
-        ({FRENCH: "40001001\tx", "de.txt": "1\n"}, ["two layouts: de.txt and", "not of one kind"]),
         ({"eng-x-bible-a": "40001001\tx"}, [f"eng-x-bible-a.txt and {KING} are the same language"]),
         ({"eng-x-bible-world": "40001001\tx"}, [f"{KING} and eng-x-bible-world.txt are the same"]),
     ],

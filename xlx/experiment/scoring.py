@@ -504,7 +504,7 @@ def subject_scores(
     return [
         _unpacked(by_measure, corpus, subject, space)
         for subject, by_measure in scored_subjects
-        if None not in by_measure.values()
+        if by_measure and None not in by_measure.values()
     ]
 
 

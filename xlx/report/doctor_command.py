@@ -57,7 +57,8 @@ class Doctor(options.TextCommand):
         where = "by kind of model"
         if declared:
             where = "modules.json" if declared.whole else "1_Pooling"
-        yield not (declared and declared.problem), f"pooling: {model.vector} (found: {where})"
+        strange = encoder.notes or (declared and declared.problem)
+        yield not strange, f"pooling: {model.vector} (found: {where})"
         added = encoder.tokenizer.convert_ids_to_tokens(encoder.tokenizer("")["input_ids"])
         yield True, f"special tokens: the tokenizer adds {' '.join(added) or 'none'}"
         size = folders.weight_bytes(model_files(label, folder), encoder.dtype.itemsize) / 1e9

@@ -11,7 +11,15 @@ from babel import Locale
 
 from xlx.results import paths
 from xlx.subjects import folders, loading
-from xlx.subjects.identity import Name, find, identify, model_files, public_models, series_name
+from xlx.subjects.identity import (
+    Name,
+    find,
+    identify,
+    model_files,
+    public_models,
+    series_name,
+    twin_parts,
+)
 from xlx.subjects.pooling import OWN, POOLINGS, own_vector
 from xlx.text import parallel
 from xlx.text.languages import LANGUAGES
@@ -83,7 +91,11 @@ def _of_tokens(pooling: str, special: bool = False) -> str:
 def _of_folder(name: Name) -> ReportedModel:
     label, folder, _ = find(name)
     model_files(label, folder)
-    kind = folders.kind_of(folders.load_config(label, folder))
+    ours = folder.is_relative_to(paths.MODELS) or twin_parts(label) or label in public_models()
+    config = folders.load_config(label, folder)
+    # What others' models do with text is seen, not looked up.
+    encoder = None if ours else loading.load(name)
+    kind = folders.kind_of(config) if encoder is None else encoder.kind
     declared, identity = own_vector(label, folder), identify(name)
     pooling = _usual_pooling(kind)
     if declared and declared.pooling in POOLINGS:
@@ -95,6 +107,7 @@ def _of_folder(name: Name) -> ReportedModel:
         vector += f"; not its own, which has {declared.problem}, not supported here"
     elif declared and declared.pooling != pooling:
         vector += f"; its folder names the pooling {declared.pooling}, not supported here"
+    vector = "; ".join([vector, *(encoder.notes if encoder else ())])
     label = series_name(identity)
     if _CHECKPOINT.fullmatch(label):
         label = f"{folder.resolve().parent.name}/{label}"

@@ -106,7 +106,11 @@ def one_thread() -> Iterator[None]:
 def _on_cluster(
     function: Callable[..., Any], calls: Iterable[TaggedCall], alone: bool
 ) -> Iterator[tuple[Any, ValuesMade]]:
-    """Calls on the workers of a running scheduler; a lost worker's calls go to another."""
+    """Calls on the workers of a running scheduler; a lost worker's calls go to another.
+
+    Not by joblib's Dask backend (1.6): where a call is lost with its worker more often than the
+    scheduler allows, that never calls back, and its generator waits for ever.
+    """
     try:
         import distributed
     except ImportError:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from xlx.results.deferred import deferred, without_gradients
+from xlx.results.deferred import deferred
 from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
 
 torch = deferred("torch")
@@ -136,6 +136,12 @@ def _check_class(label: str, config: Any, auto_map: Mapping[str, Any]) -> None:
             )
 
 
+def code_of_its_own(folder: Path) -> bool:
+    """Whether a folder names Python code of its own for the model, which is never run."""
+    named = read_json(folder / "config.json").get("auto_map")
+    return isinstance(named, Mapping) and any(key.startswith("AutoModel") for key in named)
+
+
 def load_tokenizer(label: str, folder: Path) -> Any:
     """The tokenizer of a folder."""
     from transformers import AutoTokenizer
@@ -170,8 +176,15 @@ def check_layers(label: str, model: Any, unexpected: Iterable[str]) -> None:
 
 
 def kind_of(config: Any) -> str:
-    """Whether a model is an "encoder", a "decoder" or an "encoder-decoder"."""
-    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+    """What its configuration says: that a model is an "encoder", "decoder" or "encoder-decoder".
+
+    `loading.observed` asks the model itself, which knows better.
+    """
+    from transformers import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+        MODEL_FOR_MASKED_LM_MAPPING,
+    )
 
     if config.is_encoder_decoder:
         return "encoder-decoder"
@@ -181,7 +194,9 @@ def kind_of(config: Any) -> str:
         return "decoder"
     # BERT and its kin can be built as causal models too; what has a masked head reads both ways.
     masked = type(config) in MODEL_FOR_MASKED_LM_MAPPING
-    return "decoder" if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not masked else "encoder"
+    writing = MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    writes = any(type(config) in mapping for mapping in writing)
+    return "decoder" if writes and not masked else "encoder"
 
 
 def reads_both_ways(config: Any) -> str | None:
@@ -189,22 +204,6 @@ def reads_both_ways(config: Any) -> str | None:
     text = config.get_text_config()
     signs = {"is_causal": False, "use_bidirectional_attention": True}
     return next((name for name, value in signs.items() if getattr(text, name, None) is value), None)
-
-
-@without_gradients
-def check_direction(label: str, config: Any, model: Any, device: torch.device) -> None:
-    """Refuse a model that is to read both ways and does not, as the code of its class cannot."""
-    if sign := reads_both_ways(config):
-        first, other = (
-            model(torch.tensor([[3, 4, last]], device=device)).last_hidden_state[0, 0]
-            for last in (5, 6)
-        )
-        if torch.equal(first, other):
-            raise ValueError(
-                f"{label!r} is to read both ways ({sign} in its config.json), and "
-                f"{type(model).__name__} of transformers reads from left to right: take a version "
-                "of transformers that can, or take the field out to measure it as a decoder"
-            )
 
 
 @contextlib.contextmanager

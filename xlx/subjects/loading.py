@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -131,6 +131,8 @@ class Encoder(Identity):
     dtype: torch.dtype  # of weights and arithmetic
     own: OwnVector | None = None  # what a folder of sentence-transformers declares
     tf32: bool = False  # whether products of float32 go by TF32
+    apart: bool = False  # whether padding moves its states, so that batches are of one length
+    notes: tuple[str, ...] = ()  # what it does otherwise than one may think
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError(
@@ -177,7 +179,8 @@ class Encoder(Identity):
         """The id that fills up short rows: masked out, so any serves where none is named."""
         tokenizer = self.tokenizer
         # The model's own first: RoBERTa numbers positions by what is not its padding id.
-        for token in (self._config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id):
+        named = getattr(self._config, "pad_token_id", None)
+        for token in (named, tokenizer.pad_token_id, tokenizer.eos_token_id):
             if isinstance(token, int) and 0 <= token < self.vocabulary_size:
                 return token
         return 0
@@ -284,12 +287,11 @@ def load(
     if kind == "encoder-decoder":
         model = model.get_encoder()
     model.requires_grad_(False).eval()
-    folders.check_direction(label, config, model, torch_device)
     content = content_of(label, folder)
     words = _words(label, folder, content)
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
-    return Encoder(
+    encoder = Encoder(
         label,
         step,
         content,
@@ -301,6 +303,121 @@ def load(
         own_vector(label, folder),
         dtype == "tf32",
     )
+    if folders.code_of_its_own(folder):
+        name = type(model).__name__
+        note = f"its folder brings code of its own, which is not run: it is read as {name}"
+        encoder = replace(encoder, notes=(note,))
+    return _as_observed(encoder, folders.reads_both_ways(config))
+
+
+#: Model inputs of a text or pair: ``input_ids``, and for a model that is told ``token_type_ids``.
+Row = Mapping[str, Sequence[int]]
+
+
+def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, torch.Tensor]:
+    """Rows as tensors ``(n, longest)`` with the ``attention_mask``, filled up on the right."""
+    rows = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
+    columns = {}
+    for name in rows[0]:
+        column = [torch.tensor(row[name], dtype=torch.int64) for row in rows]
+        fill = pad_id if name == "input_ids" else 0
+        columns[name] = torch.nn.utils.rnn.pad_sequence(
+            column, batch_first=True, padding_value=fill
+        ).to(device)
+    return columns
+
+
+@without_gradients
+def token_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
+    """What a model gives as states of a batch, ``(n, longest, dim)`` a layer where all is well."""
+    inputs = padded(rows, encoder.pad_id, encoder.device)
+    if inputs["attention_mask"].all():
+        # Without padding there is nothing to mask, and attention without a mask is faster.
+        inputs["attention_mask"] = None
+    with tf32_products(encoder.device, encoder.tf32):
+        output = encoder.model(**inputs, output_hidden_states=True, return_dict=True)
+    return tuple(getattr(output, "hidden_states", None) or ())
+
+
+#: Share of its length by which a state may move beside padding or other rows; at a lower precision
+#: as many of its steps.
+MOVED, STEPS = 1e-4, 16
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a model does with its input, seen in four passes of a few tokens.
+
+    ``both_ways``: whether a token's state depends on a later one, None where rounding may have
+    moved it; ``padding``, ``others``: whether a row's states move by more than rounding beside a
+    longer row, and beside another of its length.
+    """
+
+    both_ways: bool | None = None
+    padding: bool = False
+    others: bool = False
+
+
+def observed(encoder: Encoder) -> Observed:
+    """See how a model reads: ask it, rather than a list of names.
+
+    ValueError for one that reads no row of tokens.
+    """
+    special = {*encoder.tokenizer.all_special_ids}
+    try:
+        ids = [i for i in range(encoder.vocabulary_size) if i not in special][:7]
+        row, other, longer = ids[:4], [*ids[:3], *ids[4:5]], ids[::-1]
+        passes = [[row], [other], [row, other], [row, longer]]
+        seen = [token_states(encoder, [{"input_ids": x} for x in rows]) for rows in passes]
+    except Exception as error:  # whatever code of an architecture raises
+        reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
+        raise ValueError(
+            f"{encoder.name!r} reads no row of tokens ({reason}): give a language model"
+        ) from error
+    if len(ids) < 7 or not seen[0] or any(x.shape[1:2] != (4,) for x in seen[0]):
+        return Observed()  # what is wrong is said where states are read
+
+    def moved(number: int, n: int) -> float:
+        pairs = zip(seen[0], seen[number], strict=True)
+        ends = [(x[0, :n].double().cpu(), y[0, :n].double().cpu()) for x, y in pairs]
+        return max(float((x - y).norm() / x.norm().clamp_min(1e-30)) for x, y in ends)
+
+    step = torch.finfo(encoder.dtype).eps
+    slack = max(MOVED, STEPS * step)
+    if getattr(encoder.model, "hf_quantizer", None):  # each batch is quantised anew
+        slack = torch.inf
+    later = moved(1, 3)
+    both_ways = None if 0 < later <= STEPS * step else later > 0
+    return Observed(both_ways, moved(3, 4) > slack, moved(2, 4) > slack)
+
+
+def _as_observed(encoder: Encoder, sign: str | None) -> Encoder:
+    """A model as it was seen to read; ``sign``: the field of its config that says "both ways".
+
+    ValueError where it does not do that, as the code of its class cannot; or where a sentence's
+    states depend on which others share its batch.
+    """
+    seen, name = observed(encoder), type(encoder.model).__name__
+    if sign and seen.both_ways is False:
+        raise ValueError(
+            f"{encoder.name!r} is to read both ways ({sign} in its config.json), and {name} of "
+            "transformers reads from left to right: take a version of transformers that can, or "
+            "take the field out to measure it as a decoder"
+        )
+    if seen.others:
+        raise ValueError(
+            f"{encoder.name!r} gives a sentence other states beside other sentences of its length, "
+            f"so that no sentence has a vector: {name} cannot be measured"
+        )
+    kind, notes = encoder.kind, [*encoder.notes]
+    if kind != "encoder-decoder" and seen.both_ways is not None:
+        kind = "encoder" if seen.both_ways else "decoder"
+    if kind != encoder.kind:
+        way = "both ways" if seen.both_ways else "from left to right"
+        notes.append(f"its architecture counts as {encoder.kind}, and it was seen to read {way}")
+    if seen.padding:
+        notes.append("padding moves its states, so that batches are of one length")
+    return replace(encoder, kind=kind, apart=seen.padding, notes=tuple(notes))
 
 
 def placed(model: Any, device: torch.device, *, spread: bool = False) -> torch.device:

@@ -3,7 +3,9 @@
 "own" is the vector that `encode` of sentence-transformers gives, read from the files that it saves:
 ``modules.json``, the folders that it names, ``sentence_bert_config.json`` (length, lower case) and
 ``config_sentence_transformers.json`` (the prompt by default). Every layer is read as if it were the
-last, which has that vector. What else a folder declares is named as not supported.
+last, which has that vector. What else a folder declares is named as not supported. The package
+itself is not used: its modules make the vector of the last layer alone, and it runs code that a
+folder brings.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from xlx.results import store
 from xlx.results.deferred import deferred
 from xlx.subjects import identity
+from xlx.subjects.folders import code_of_its_own
 from xlx.subjects.identity import read_json
 
 torch = deferred("torch")
@@ -273,7 +276,8 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         else:
             heads.append((kind, root / path, config))
     prompt, similarity, problem = _prompt(root)
-    problem = next(filter(None, [*problems, problem, _decoded(folder)]), None)
+    coded = "code of its own (auto_map)" if code_of_its_own(folder) else None
+    problem = next(filter(None, [coded, *problems, problem, _decoded(folder)]), None)
     return OwnVector(
         **parts, heads=tuple(heads), prompt=prompt, similarity=similarity, problem=problem
     )

@@ -23,7 +23,8 @@ from xlx.results.deferred import deferred, without_gradients
 from xlx.results.settings import current
 from xlx.subjects import identity, loading
 from xlx.subjects.jobs import Recipe
-from xlx.subjects.states import Row, batches, padded, tokenise
+from xlx.subjects.loading import Row, padded
+from xlx.subjects.states import batches, tokenise
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 

@@ -2,7 +2,8 @@
 
 One way for all that reads text, also for what is fine-tuned. Rows are padded on the right whatever
 the tokenizer's habit, so that a token's position in a causal model never depends on the other rows
-of its batch. Which rows share a batch can move a number in its last digits.
+of its batch. Which rows share a batch can move a number in its last digits; where padding moves
+more (`loading.observed`), a batch has rows of one length.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from xlx.results import checks, progress, provenance
-from xlx.results.deferred import deferred, without_gradients
+from xlx.results.deferred import deferred
 from xlx.results.ledger import Ask, Cache
 from xlx.results.settings import current
 from xlx.subjects.identity import Name, find, identify
-from xlx.subjects.loading import Encoder, tf32_products
+from xlx.subjects.loading import Encoder, Row, token_states
 from xlx.subjects.pooling import OWN, POOLINGS, OwnVector, own_vector, pool
 from xlx.text.files import sentences_hash
 from xlx.text.parallel import ParallelCorpus
@@ -32,8 +33,6 @@ sparse = deferred("scipy.sparse")
 
 TOKEN_BUDGET = 4096
 BATCH_COST = 96
-#: Model inputs of a text or pair: ``input_ids``, and for a model that is told ``token_type_ids``.
-Row = Mapping[str, Sequence[int]]
 
 
 def tokenise(
@@ -60,12 +59,18 @@ def tokenise(
     return whole, cut
 
 
-def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.ndarray]:
+def batches(
+    lengths: Sequence[int], token_budget: int | None = None, *, apart: bool = False
+) -> list[np.ndarray]:
     """Split rows into batches of similar length, longest first; one longer than the budget alone.
 
     Of all ways to cut the list sorted by length, the one with the least padded tokens plus
-    `BATCH_COST` a batch (dynamic programming over the cuts).
+    `BATCH_COST` a batch (dynamic programming over the cuts). ``apart``: each of one length.
     """
+    if apart:
+        lengths = np.asarray(lengths, dtype=np.intp)
+        of_length = [np.flatnonzero(lengths == n) for n in np.unique(lengths)[::-1]]
+        return [rows[x] for rows in of_length for x in batches(lengths[rows], token_budget)]
     budget = token_budget or current().token_budget or TOKEN_BUDGET
     lengths = np.asarray(lengths, dtype=np.intp)
     n = len(lengths)
@@ -87,33 +92,13 @@ def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.
     return split
 
 
-def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Rows as tensors ``(n, longest)`` with the ``attention_mask``, filled up on the right."""
-    rows = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
-    columns = {}
-    for name in rows[0]:
-        column = [torch.tensor(row[name], dtype=torch.int64) for row in rows]
-        fill = pad_id if name == "input_ids" else 0
-        columns[name] = torch.nn.utils.rnn.pad_sequence(
-            column, batch_first=True, padding_value=fill
-        ).to(device)
-    return columns
-
-
-@without_gradients
 def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
     """Token states of a batch, of every layer: ``(n, longest, dim)``, on the encoder's device.
 
     ValueError for a model that does not give one state per token and layer.
     """
-    inputs = padded(rows, encoder.pad_id, encoder.device)
-    shape = (*inputs["input_ids"].shape, encoder.dim)
-    if inputs["attention_mask"].all():
-        # Without padding there is nothing to mask, and attention without a mask is faster.
-        inputs["attention_mask"] = None
-    with tf32_products(encoder.device, encoder.tf32):
-        output = encoder.model(**inputs, output_hidden_states=True, return_dict=True)
-    states = getattr(output, "hidden_states", None) or ()
+    shape = (len(rows), max(len(row["input_ids"]) for row in rows), encoder.dim)
+    states = token_states(encoder, rows)
     shapes = [tuple(state.shape) for state in states]
     if shapes != [shape] * (encoder.n_layers + 1):
         raise ValueError(
@@ -431,7 +416,8 @@ def pooled_states(
     n_unpooled = vector.n_unpooled(reader.tokenizer, reader.limit(max_length)) if vector else 0
     width = vector.width(encoder.dim) if vector else encoder.dim
     pooled = np.empty((len(ways), encoder.n_layers + 1, len(unique), width), dtype=np.float32)
-    for batch in progress.bar(batches(list(map(len, ids))), "embedding", unit="batches"):
+    split = batches(list(map(len, ids)), apart=encoder.apart)
+    for batch in progress.bar(split, "embedding", unit="batches"):
         layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
         for states, (pooling, special_tokens) in zip(pooled, ways, strict=True):
             # Unless asked for, the special tokens count for "cls" alone, which is one of them.

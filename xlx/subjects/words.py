@@ -68,7 +68,7 @@ def embed_words(
     total = int(ends[-1]) if len(ends) else 0
     vectors = np.empty((encoder.n_layers + 1, total, encoder.dim), dtype=np.float32)
     filled = np.flatnonzero(n_words)
-    split = states.batches([len(pieces[u].ids) for u in filled])
+    split = states.batches([len(pieces[u].ids) for u in filled], apart=encoder.apart)
     for batch in progress.bar(split, "embedding words", unit="batches"):
         of_batch = _forward(encoder, [pieces[u] for u in filled[batch]])
         vectors[:, np.concatenate([places[u] for u in filled[batch]])] = of_batch

@@ -10,6 +10,7 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import re
 import unicodedata
@@ -145,7 +146,7 @@ def check_header(names: Iterable[str], where: str) -> None:
 
 
 def table_of(file: Path) -> pd.DataFrame:
-    """A table of text: CSV, TSV, parquet (with columns of objects), TMX (one row per unit)."""
+    """A table of text: CSV, TSV, JSON lines, parquet (nested, too), TMX (one row per unit)."""
     table = _read_table(unpacked(file.read_bytes(), str(file)), file)
     check_header(table.columns, str(file))
     return table
@@ -158,6 +159,8 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
             table = pd.read_parquet(io.BytesIO(data)).astype(object)  # what is no UTF-8 shows now
             nested = [x for x in table if len(table) and isinstance(table[x].iloc[0], dict)]
             return pd.concat([table, *(pd.DataFrame([*table[x]]) for x in nested)], axis=1)
+        if ".jsonl" in file.suffixes:
+            return pd.DataFrame(map(json.loads, decode(data, where)), dtype=object)
         if ".tmx" in file.suffixes:
             return pd.DataFrame(
                 {"id": unit.get("tuid")}
@@ -269,7 +272,6 @@ def _sentences_hash(sentences: tuple[str, ...]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-@lru_cache(maxsize=4)
 @lru_cache(maxsize=4)
 def _table(data: bytes, where: str) -> pd.DataFrame:
     """A catalogue, with whole numbers in the columns that count something."""

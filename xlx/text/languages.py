@@ -19,6 +19,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import product
 
 from babel import Locale
 from langcodes import Language as _Tag
@@ -296,14 +297,15 @@ def last_tag(name: str) -> str | None:
 
 
 def tags_at_an_end(names: Sequence[str]) -> dict[str, str]:
-    """By name, the tag at an end of two names or more that are alike otherwise; {} of others."""
-    for pattern in _AT_AN_END if len(names) > 1 else ():
-        matches = [re.fullmatch(pattern, name) for name in names]
-        if all(matches) and len({_ROLE.sub("", match["stem"]) for match in matches}) == 1:
-            tags = {name: match["tag"] for name, match in zip(names, matches, strict=True)}
-            if len({parse_tag(x) for x in tags.values() if means_language(x)}) == len(tags):
-                return tags
-    return {}
+    """By name, the tag at an end of most names, two or more, that are alike otherwise."""
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for pattern, name in product(_AT_AN_END, names):
+        match = re.fullmatch(pattern, name)
+        if match and means_language(match["tag"]):
+            alike = groups.setdefault((pattern, _ROLE.sub("", match["stem"])), {})
+            alike[name] = match["tag"]
+    apart = [x for x in groups.values() if len({*map(parse_tag, x.values())}) == len(x) > 1]
+    return max(apart, key=len, default={})
 
 
 def base_code(tag: str) -> str:

@@ -316,7 +316,10 @@ def keys_of(
 _SEGMENTS = "segments.tsv"
 _BESIDE = ("readme", "license", "licence", "notice")
 _PACKED = re.compile(r".*\.(zst|zip|rar|7z|tgz|tar(\.\w+)?)")
-_TABLES = re.compile(r"(.+)\.(tmx|csv|tsv|parquet)(\.(gz|bz2|xz))?")
+_TABLES = re.compile(r"(.+)\.(tmx|csv|tsv|parquet|jsonl)(\.(gz|bz2|xz))?")
+#: Those in which each line says what it is of; columns of language, script and text in FLORES+.
+_PUBLISHED = re.compile(r"\.(parquet|jsonl)")
+_FLORES_PLUS = ("iso_639_3", "iso_15924", "text")
 #: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
 _TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
 #: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
@@ -333,8 +336,11 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
     """The texts of a folder in these languages, aligned by line or by id, and the layout."""
-    columns, packing = _columns(folder)
-    by_tag = {tag: Path(f"{packing}, {tag}") for tag in columns} or _files(folder)
+    columns, packing, others = _columns(folder)
+    by_tag = {tag: Path(f"{packing}, {tag}") for tag in columns}
+    if not columns:
+        by_tag, others = _files(folder)
+    notes = [f"left out, as no text of a language like the rest: {x}" for x in others]
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
     keys = keys_of(by_tag, {}, str(folder), languages)
@@ -346,7 +352,7 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         if not columns
     }
     layout = packing or _layout(names.values(), lines.values())
-    segments, notes = _segments(folder), []
+    segments = _segments(folder)
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
     elif segments:
@@ -374,16 +380,27 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     return CorpusTexts(texts, called, segments, _SEGMENTS, tuple(notes)), layout
 
 
-def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
+def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
     """By tag, id and sentence of a table with one column per language, or of TMX; its layout.
 
-    Nothing of a folder with other files. Of several parts, one after the other.
+    And the names of files that are no tables. Nothing of a folder where such a file has the text of
+    a language. Of several parts, one after the other.
     """
-    parts = [path] if path.is_file() else _beside_left_out(path)
-    tables = all(_TABLES.fullmatch(file.name) for file in parts)
-    if not tables or all(map(_is_tag, parts)):
-        return {}, ""
+    there = [path] if path.is_file() else _beside_left_out(path)
+    parts = [file for file in there if _TABLES.fullmatch(file.name)]
+    others = [file for file in there if file not in parts]
+    named_by_language = path.is_dir() and all(map(_is_tag, parts))
+    published = any(_PUBLISHED.search(file.name) for file in parts)
+    lines = named_by_language and len(parts) > 1 and not published
+    if not parts or any(map(_is_tag, others)) or lines:
+        return {}, "", []
     table = pd.concat(map(files.table_of, parts), ignore_index=True)
+    if {*_FLORES_PLUS} <= {*table}:  # a row for each language of a sentence
+        code, script, text = _FLORES_PLUS
+        table["tag"] = table[code].astype(str) + "_" + table[script].astype(str)
+        table = table.pivot(index="id", columns="tag", values=text).reset_index()
+    elif named_by_language and sum(means_language(str(x)) for x in table) < 2:
+        return {}, "", []
     numbers, given = (table.index + 1).astype(str), table.get("id")
     named = (
         given is not None
@@ -395,11 +412,13 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str]:
     for name in (x for x in table if not (x == "id" and named)):
         tags = [x for x in (str(name), last_tag(str(name))) if x and means_language(x)]
         cells = {key: x for key, x in zip(ids, table[name], strict=True) if isinstance(x, str)}
-        if tags and any(map(_SOME_LETTERS.match, cells.values())):
+        written = [any(map(str.isalpha, x)) for x in cells.values()]
+        if tags and 2 * sum(written) > len(written):
             columns[tags[0]] = {key: x for key, x in cells.items() if files.visible(x)}
     if not columns:
         raise TextError(f"{path}: none of {', '.join(map(str, table))} names a language.")
-    return columns, f"one column per language of {parts[0].name}"
+    layout = f"one column per language of {parts[0].name}"
+    return columns, layout, [file.name for file in others]
 
 
 def _is_tag(file: Path) -> bool:
@@ -429,13 +448,21 @@ def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
     return segments
 
 
-def _files(folder: Path) -> dict[str, Path]:
-    """The files of a folder that hold the text of a language, by language tag."""
+def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
+    """By language tag the file of a folder with its text; names of files that are none, or unlike.
+
+    TextError where not two fit.
+    """
     by_tag: dict[str, Path] = {}
     of_code: dict[str, Path] = {}
-    named = _beside_left_out(folder)
-    alike = not all(map(_is_tag, named))
-    ends = tags_at_an_end([files.unpacked_name(file.name) for file in named]) if alike else {}
+    there = named = _beside_left_out(folder)
+    ends = {}
+    if not all(map(_is_tag, there)):
+        ends = tags_at_an_end([files.unpacked_name(file.name) for file in there])
+        verses = [file for file in there if _TRANSLATION.fullmatch(file.name)]
+        alike = [file for file in there if files.unpacked_name(file.name) in ends]
+        named = max(verses, alike, key=len) or there
+        ends = ends if named is alike else {}
     for file in named:
         name = file.name
         checks.regular(file, TextError)
@@ -471,7 +498,7 @@ def _files(folder: Path) -> dict[str, Path]:
                 f"{folder} holds {what}: {first.name} and {file.name} are not of one kind; keep "
                 "the files of one in a folder of their own."
             )
-    return by_tag
+    return by_tag, [file.name for file in there if file not in named]
 
 
 def _script(file: Path) -> list[str]:
