@@ -2,6 +2,8 @@
 
 import copy
 import json
+import random
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -296,6 +298,23 @@ def test_codes_are_those_of_the_shipped_text() -> None:
     codes = [downstream.language_of(label) for label in labels]
     assert len(set(codes)) == len(labels) == 122
     assert len(set(codes) & set(parallel.tags("flores200-100"))) == 117
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_numbers_of_questions_are_a_question(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    numbers = draw.sample(range(2, 900), 2)
+    for date, n in enumerate(numbers):
+        samples = {x: {"original": 900, "effective": n} for x in XNLI}
+        put(tmp_path / f"{date}.json", harness(XNLI, date=date, n_samples=samples))
+    words = " and ".join(
+        f"{n} questions in {tmp_path / f'{i}.json'}" for i, n in enumerate(numbers)
+    )
+    with pytest.raises(TextError, match=re.escape(f"{words}; which?")):
+        downstream.read_tasks(tmp_path)
+    same = {x: {"original": 900, "effective": numbers[0]} for x in XNLI}
+    put(tmp_path / "1.json", harness(XNLI, date=1, n_samples=same))
+    assert set(downstream.read_tasks(tmp_path)["n"]) == {numbers[0]}
 
 
 def test_files_of_tasks_are_read_together(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ _TASKS = {
 _LABEL = re.compile(r"(?<=_)(?:[a-z]{2,3}(?:_[A-Z][a-z]{3})?|[a-z]{4,})(?=_|$)")
 _NAMED = {name.lower(): code for code, name in Locale("en").languages.items()} | {"jp": "ja"}
 #: What the prompts of a language make different, where the other settings are those of a run.
-_OF_LANGUAGE = {"version {}", "prompt {}"}
+_OF_LANGUAGE = {"version {}", "prompt {}", "{} questions"}
 _PROMPT = ("dataset_path", "description", "doc_to_text", "doc_to_choice", "generation_kwargs")
 _OF_ALL = ("chat_template", "system_instruction", "fewshot_as_multiturn")
 #: Arguments that name the model, or change how fast it is, but not what it answers.
@@ -261,7 +261,8 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         fields = [x for x in fields if x.endswith(",none")] or fields
         samples = _inner(_inner(content, "n-samples"), name) or {}
         n = samples.get("effective", samples.get("original"))  # what a limit has left
-        about = {"date": content.get("date"), "setting": _setting(content, name)}
+        setting = _setting(content, name) | {"{} questions": n}
+        about = {"date": content.get("date"), "setting": setting}
         about["file"] = str(file)
         for field in fields:
             metric, _, way = field.partition(",")
