@@ -1,8 +1,15 @@
-"""Alignment over layers (Figure 3 of the MEXA paper), every pivot, and fewer sentences."""
+"""Alignment over layers (Figure 3 of the MEXA paper), beside spelling, text read and other pivots.
+
+What translations share on the surface, names, numbers, loans and, between relatives, spelling, lets
+a sentence be found among others by a bag that knows no language. Beside it stand models that run
+here, the nine of the paper by its printed numbers, and how much text of 26 languages Llama 2 has
+read (Table 3).
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,21 +17,22 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from mexa_3_surface import bag_score, bag_vectors
+from printed.mexa_claims import MexaTables
 from shared import mexa_tables
 from shared.mexa_figures import line
+from shared.mexa_tables import bag_scores, bag_vectors
 from xlx.experiment.mexa_scores import Coverage
-from xlx.experiment.scoring import Subject, cached, subject_scores
-from xlx.measures import mexa, statistics
+from xlx.experiment.scoring import subject_scores
+from xlx.measures import statistics
 from xlx.plots.panels import order
-from xlx.plots.primitives import Cells, Curves, curves, heatmap
-from xlx.plots.style import handle, looks, styled
-from xlx.subjects.identity import Name, identify, series_name
-from xlx.text import parallel
+from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
+from xlx.plots.style import GUESSING, handle, looks, styled
+from xlx.results.deferred import deferred
+from xlx.subjects.identity import Name
+from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
 
-#: The bag of mexa-3 that finds most translations, the floor of every score of this lens.
-LETTERS = "4 characters, idf"
+stats = deferred("scipy.stats")
 
 
 @styled
@@ -81,14 +89,17 @@ def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, 
 # --- the highest layer, beside what knows no language ---------------------------------------------
 
 
-def letter_scores(bags: Mapping[str, Any], pivot: str) -> pd.Series:
-    """μ of each other language with ``pivot``, of the vectors of `mexa_3_surface.bag_vectors`."""
-    return pd.Series({x: bag_score(y, bags[pivot]) for x, y in bags.items() if x != pivot})
-
-
 def highest_scores(covered: Sequence[Coverage], special_tokens: bool) -> pd.DataFrame:
-    """Each language at its highest layer; ``special tokens``: whether these were counted."""
-    return mexa_tables.pooled_table(covered, ["max"]).assign(**{"special tokens": special_tokens})
+    """Each language at its highest layer, ``mu``, and at the layer that is best for all.
+
+    That is ``at one layer``. ``special tokens``: whether these were counted.
+    """
+    tables = []
+    for coverage in covered:
+        by_layer = coverage.scores.table().pivot(index="language", columns="layer", values="mu")
+        best = by_layer[by_layer.mean().idxmax()].rename("at one layer")
+        tables.append(mexa_tables.pooled_table([coverage], ["max"]).join(best, on="language"))
+    return pd.concat(tables).assign(**{"special tokens": special_tokens})
 
 
 def means_table(
@@ -96,9 +107,9 @@ def means_table(
 ) -> pd.DataFrame:
     """Mean of the highest layers beside controls, one row per way to read a model.
 
-    ``controls``: `mexa_tables.control_scores`; ``letters``: `letter_scores`. ``mean`` and ``less
-    letters``, the difference over the same languages, have intervals over families; ``above ...``:
-    in how many languages the score is higher.
+    ``controls``: `mexa_tables.control_scores`; ``letters``: `mexa_tables.bag_scores`. ``less
+    letters``, the difference over the same languages, has an interval over families; ``above ...``:
+    in how many languages the score is higher, ``at one layer`` that of the best layer for all.
     """
     keys, joint = ["model", "pooling", "special tokens", "states"], ["reader", "states", "language"]
     controls = controls.rename(columns={"model": "reader"}).pivot(
@@ -110,14 +121,13 @@ def means_table(
     )
     rows = {}
     for key, part in table.groupby(keys, sort=False):
-        mean = np.clip(statistics.mean_interval(part["mu"], part["family"]), 0, 1)
         less = statistics.mean_interval(part["mu"] - part["letters"], part["family"])
         rows[key] = {
-            name: f"{value:.2f} ({low:.2f} to {high:.2f})"
-            for name, (value, low, high) in (("mean", mean), ("less letters", less))
-        }
-        for control in ("letters", *controls):
-            rows[key][f"above {control}"] = (part["mu"] > part[control]).sum()
+            "mean": f"{part['mu'].mean():.2f}",
+            "less letters": "{:.2f} ({:.2f} to {:.2f})".format(*less),
+            "above letters": (part["mu"] > part["letters"]).sum(),
+            "at one layer": (part["at one layer"] > part["letters"]).sum(),
+        } | {f"above {x}": (part["mu"] > part[x]).sum() for x in controls}
     return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys))
 
 
@@ -134,7 +144,7 @@ def pivot_squares(
     It is that of the layer with the highest mean of all pairs; "bag of letters": with idf over the
     languages of the corpus.
     """
-    bags, squares = bag_vectors(corpus, LETTERS), {}
+    bags, squares = bag_vectors(corpus), {}
     for (name, pooling), space in product(models.items(), spaces):
         options = {"space": space, "pooling": pooling, "max_length": None}
         (scores,) = subject_scores([name], corpus, ["MEXA"], **options)
@@ -142,7 +152,7 @@ def pivot_squares(
         square = pairs[pairs.groupby("layer").mean().idxmax()].unstack()
         square = square.reindex(index=corpus.languages, columns=corpus.languages)
         squares[scores.model, space] = square.fillna(square.T)
-    letters = pd.DataFrame({code: letter_scores(bags, code) for code in bags})
+    letters = pd.DataFrame({code: bag_scores(bags, code) for code in bags})
     return squares | {("bag of letters", "raw"): letters}
 
 
@@ -166,107 +176,120 @@ def pivot_ranks(
     return pd.DataFrame(rows.values(), names, ["mean", "rank", "best other", "lead"])
 
 
-# --- fewer sentences ------------------------------------------------------------------------------
+# --- the paper's nine models, by what it prints ---------------------------------------------------
+
+#: Labels of FLORES-200 of what Table 3 calls otherwise.
+_LABELS = {"zho": "zho_Hans", "srp": "srp_Cyrl", "nor": "nob_Latn"}
+#: Which languages a row of `share_correlations` is of, by columns of `printed_scores`.
+GROUPS = {
+    "all": "share > 0",
+    "below the bag of letters": "share > 0 and mu < letters",
+    "Latin script": "share > 0 and script == 'Latin'",
+}
+#: What is held of μ and the share of text.
+GIVEN = {"nothing": [], "letters": ["letters"], "letters and script": ["letters", "latin"]}
 
 
-@cached(tolerance=0.02)
-def subset_scores(
-    subject: Subject,
-    corpus: ParallelCorpus,
-    pivot: str,
-    sizes: Sequence[int],
-    n_draws: int,
-    seed: int,
-) -> dict[str, np.ndarray]:
-    """MEXA of n of the N sentences of a text, at the layer with most hits of all N: ``layer``.
+def printed_scores(p: MexaTables, letters: pd.Series) -> pd.DataFrame:
+    """Each model and language of Belebele: ``mu`` (Table 6 / English) beside the bag of letters.
 
-    Each ``(n_sizes, n_languages)``. ``exact``: the mean of all ways to choose n (`mexa.spared`),
-    ``error``: its standard error, by leaving out each sentence; ``first``: of the first n. Over
-    `n_draws` random choices ``drawn``: the mean, ``drawn error``: its standard error, ``below``:
-    the share with less than the first n, and half of those with as much.
+    Also ``label``, ``family``, ``script`` and ``latin``, and ``share``, of Llama 2's text, percent
+    (Table 3, 26 languages), with its ``log``.
     """
-    (layer, beaten), n_all = _most_hits(subject.read(corpus).states, pivot), len(corpus)
-    rng, rivals, rows = np.random.default_rng(seed), beaten.sum(axis=2), []
-    for n in sizes:
-        less = min(n, n_all - 1)
-        without, fewer = (mexa.spared(u, n_all - 1, less) for u in (rivals, rivals - 1))
-        left = without.sum(axis=1, keepdims=True) - without
-        left = (left + ((fewer - without)[:, None] @ beaten)[:, 0]) / (n_all - 1)
-        error = left.std(axis=1) * np.sqrt(n_all - 1)
-        first = 1 - beaten[:, :n, :n].any(axis=2).mean(axis=1)
-        draws = (rng.permutation(n_all)[:n] for _ in range(n_draws))
-        mu = np.array([1 - beaten[:, x[:, None], x].any(axis=2).mean(axis=1) for x in draws])
-        below = (mu < first).mean(axis=0) + (mu == first).mean(axis=0) / 2
-        exact = mexa.spared(rivals, n_all, n).mean(axis=1)
-        rows.append((exact, error, first, mu.mean(0), mu.std(0) / np.sqrt(n_draws), below))
-    names = ("exact", "error", "first", "drawn", "drawn error", "below")
-    of_sizes = (np.array(x) for x in zip(*rows, strict=True))
-    return {"layer": np.array([layer])} | dict(zip(names, of_sizes, strict=True))
-
-
-@cached(tolerance=0.02)
-def blocks_and_draws(
-    subject: Subject, corpus: ParallelCorpus, pivot: str, size: int, n_draws: int, seed: int
-) -> dict[str, np.ndarray]:
-    """MEXA of sentences that stand together and of random ones, mean over languages, at that layer.
-
-    ``blocks``, ``(n_blocks,)``: of the first ``size`` sentences, of the next, and so on;
-    ``spread``: the standard deviation of ``n_draws`` random choices of as many.
-    """
-    _, beaten = _most_hits(subject.read(corpus).states, pivot)
-    n, rng = len(corpus), np.random.default_rng(seed)
-    blocks = [np.arange(k, k + size) for k in range(0, n - size + 1, size)]
-    draws = [rng.permutation(n)[:size] for _ in range(n_draws)]
-    mu = np.array([1 - beaten[:, x[:, None], x].any(axis=2).mean() for x in [*blocks, *draws]])
-    return {"blocks": mu[: len(blocks)], "spread": mu[len(blocks) :].std(ddof=1, keepdims=True)}
-
-
-def _most_hits(states: Mapping[str, np.ndarray], pivot: str) -> tuple[int, np.ndarray]:
-    """The layer where most sentences are hits, and `_either` of each other language there."""
-    by_layer = [
-        np.stack([_either(x[layer], vectors) for code, x in states.items() if code != pivot])
-        for layer, vectors in enumerate(states[pivot])
-    ]
-    layer = int(np.argmin([beaten.any(axis=2).mean() for beaten in by_layer]))
-    return layer, by_layer[layer]
-
-
-def _either(vectors: np.ndarray, pivot_vectors: np.ndarray) -> np.ndarray:
-    """Whether sentence j keeps i from being a hit: bool ``(n, n)``."""
-    return np.logical_or(*mexa.rivals(vectors, pivot_vectors))
-
-
-def size_texts(
-    languages: Sequence[str], n: int, n_verses: int, seed: int
-) -> dict[str, ParallelCorpus]:
-    """The first n sentences of FLORES-200 devtest, verses, all of WMT24++, all of the devtest."""
-    verses, wmt = (
-        parallel.load(name, drop_duplicates=True).select(languages)
-        for name in ("new-testament", "wmt24pp")
+    letters = letters.rename(parallel.tags("flores200-100"))
+    table = p.files["table3"].query("code not in ('eng', 'unk')")
+    codes = {label[:3]: label for label in p.belebele} | _LABELS
+    share = pd.Series(table["value"].to_numpy(float), table["code"].map(codes))
+    points = p.per_label.loc[p.belebele].rename_axis(index="label", columns="model").stack()
+    points = points.rename("mu").reset_index()
+    latin = points["label"].str.endswith("_Latn")
+    return points.assign(
+        letters=points["label"].map(letters),
+        family=points["label"].map(languages.family_of),
+        script=np.where(latin, "Latin", "other"),
+        latin=latin.astype(float),
+        share=points["label"].map(share),
+        log=np.log10(points["label"].map(share)),
     )
-    whole = parallel.load("flores200-devtest", languages)
-    few, verses = whole.drop(range(n, len(whole))), verses.take(n_verses, seed)
-    titles = ("FLORES-200", few), ("New Testament", verses), ("WMT24++", wmt), ("FLORES-200", whole)
-    return {f"{title}, {len(text)}": text for title, text in titles}
 
 
-def sizes_table(
-    models: Mapping[Name, str],
-    texts: Mapping[str, ParallelCorpus],
-    pivot: str,
-    sizes: Sequence[int],
-    n_draws: int,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """`subset_scores` of models (name → pooling) on texts: one row per language, size and text."""
-    tables = []
-    for (name, pooling), (title, text) in product(models.items(), texts.items()):
-        some = [n for n in sizes if n <= len(text)]
-        options = {"pooling": pooling, "max_length": None}
-        (value,) = subset_scores([name], text, pivot, some, n_draws, seed, **options)
-        codes = [code for code in text.languages if code != pivot]
-        index = pd.MultiIndex.from_product([some, codes], names=["n", "language"])
-        columns = {k: x.ravel() for k, x in value.items() if k != "layer"}
-        about = {"model": series_name(identify(name)), "text": title, "N": len(text)}
-        tables.append(pd.DataFrame(columns, index).reset_index().assign(**about))
-    return pd.concat(tables, ignore_index=True)
+def above_letters(points: pd.DataFrame) -> pd.DataFrame:
+    """In how many languages of `printed_scores` each model is above the bag, and by how much."""
+    rows = {}
+    for model, part in points.groupby("model", sort=False):
+        lead = part["mu"] - part["letters"]
+        value, low, high = statistics.mean_interval(lead, part["family"])
+        interval = f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
+        rows[model] = part["mu"].mean(), interval, (lead > 0).sum(), len(part)
+    columns = ["mean", "less letters", "above letters", "of"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+@styled
+def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """`printed_scores` of models against the bag of letters, one point per language.
+
+    Above the diagonal a model finds more translations than their spelling does.
+    """
+    counts = points.assign(above=points["mu"] > points["letters"]).groupby("model")["above"].sum()
+    titles = {model: f"{model}: above in {counts[model]}" for model in models}
+    points = points.assign(panel=pd.Categorical(points["model"].map(titles), titles.values()))
+    points = points.dropna(subset="panel").sort_values(["panel", "script"])
+    style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
+    on = scatter(points, "letters", "mu", hue="script", col="panel", style=style)
+    for axes in on.axes.values():
+        axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    return on.done(
+        "MEXA score of the bag of letters (share of hits)",
+        "MEXA score of the model",
+        handles=[line("equal", "--", "0.4")],
+    )
+
+
+def share_correlations(points: pd.DataFrame) -> pd.DataFrame:
+    """μ of each model with the log of the share, in each of `GROUPS`, with what is `GIVEN` held.
+
+    ``r``, ``low``, ``high`` (over languages: they are of seven families), ``n``.
+    """
+    rows = []
+    for (group, chosen), (given, held) in product(GROUPS.items(), GIVEN.items()):
+        for model, part in points.query(chosen).groupby("model"):
+            if len(part) > 3 + len(held) and (part[["mu", *held]].nunique() > 1).all():
+                r = statistics.correlation(part, "log", "mu", given=held, languages=("label",))
+                rows.append((model, group, given, r.value, r.low, r.high, r.n))
+    columns = ["model", "languages", "given", "r", "low", "high", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def share_leads(points: pd.DataFrame, model: str) -> pd.DataFrame:
+    """r of a model's μ with the shares less that of each other model, the bag of letters held."""
+    there = points.dropna(subset="share")
+    wide = there.pivot(index="label", columns="model", values="mu")
+    of_label = there.drop_duplicates("label").set_index("label")
+    wide["letters"] = of_label["letters"]
+    pairs = [(model, x) for x in there["model"].unique() if x != model]
+    labels = pd.Series(wide.index, wide.index)
+    return mexa_tables.differences_of_r(wide, pairs, labels, of_label["log"], ["letters"])
+
+
+@styled
+def share_points(points: pd.DataFrame) -> Figure:
+    """Score of each language against its share of the text; on the right what the bag leaves of it.
+
+    ``points``: `printed_scores` of one model. A colour and a marker for each kind of script.
+    """
+    points = points.dropna(subset="share").sort_values("script")
+    fit = stats.linregress(points["letters"], points["mu"])
+    left = points["mu"] - fit.intercept - fit.slope * points["letters"]
+    panels = {"score μ": points["mu"], "score μ, bag held": left}
+    table = pd.concat([points.assign(mu=mu, panel=panel) for panel, mu in panels.items()])
+    rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
+    table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
+    style = Points(wrap=2, width=3.6, height=3.2, sharey=False)
+    on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
+    labels = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
+    for axes, label in zip(on.axes.values(), labels, strict=True):
+        axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
+        axes.set_ylabel(label, fontsize=9)
+    return on.done("share of Llama 2's text (%, logarithmic)")

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-import mexa_1_alignment
-from mexa_3_surface import bag_vectors
 from shared import mexa_tables, regressions
 from shared.abx_tables import PAIR
 from shared.mexa_tables import (
@@ -158,7 +156,7 @@ def without_states(
 ) -> pd.DataFrame:
     """What stands `ALONE` beside MEXA of each language and model, raw and centred (``states``).
 
-    ``bag``: MEXA of bags of the model's subwords; ``letters``: of `mexa_1_alignment.LETTERS`;
+    ``bag``: MEXA of bags of the model's subwords; ``letters``: of `mexa_tables.LETTERS`;
     ``length``: of length alone; ``subwords``: of a sentence, as a multiple of the pivot's;
     ``latin``: 1 in Latin script; ``untrained``: highest MEXA of the ``twins`` (model → pooling).
     With the ``family``.
@@ -181,8 +179,8 @@ def without_states(
     pieces = pieces.rename_axis("language").melt(
         var_name="model", value_name="subwords", ignore_index=False
     )
-    bags = bag_vectors(text, mexa_1_alignment.LETTERS)
-    table["letters"] = table["language"].map(mexa_1_alignment.letter_scores(bags, pivot))
+    letters = mexa_tables.bag_scores(mexa_tables.bag_vectors(text), pivot)
+    table["letters"] = table["language"].map(letters)
     table["latin"] = (table["language"].map(scripts).fillna("Latn") == "Latn").astype(float)
     table["family"] = table["language"].map(language_families(text.languages))
     return table.merge(pieces.reset_index(), on=["model", "language"])
@@ -248,47 +246,20 @@ def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 # --- which of two goes with the task better -------------------------------------------------------
 
 
-def differences_of_r(
-    wide: pd.DataFrame, pairs: Sequence[tuple[Any, Any]], families: pd.Series, outcome: pd.Series
-) -> pd.DataFrame:
-    """Is one measure's correlation with the task higher than another's, over the same languages?
-
-    ``wide``: one row per language, one column per measure. A row for each of ``pairs``: ``r`` and
-    ``of other``, without their signs, and the ``difference`` with its interval: each family is left
-    out of both, so that what the two share does not widen it (jackknife, Student's t).
-    """
-    codes, groups = pd.factorize(families.loc[wide.index])
-    without = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
-    y = outcome.loc[wide.index].to_numpy(float)
-
-    def r_of(column: object) -> np.ndarray:
-        columns = statistics.unit_columns([wide[column].to_numpy(float), y], without)
-        return np.abs(columns.prod(axis=0).sum(axis=1))
-
-    rows = []
-    for measure, other in pairs:
-        both = r_of(measure), r_of(other)
-        apart = both[0] - both[1]
-        ends = statistics.left_out_interval(apart[0], apart[1:])
-        rows.append((measure, other, both[0][0], both[1][0], apart[0], *ends))
-    columns = ["measure", "other", "r", "of other", "difference", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
-
-
 def own_leads(
     mu: pd.DataFrame, outcomes: pd.DataFrame, held: pd.DataFrame, families: pd.Series
 ) -> pd.DataFrame:
     """r of a model's μ with its outcome less that of rivals: other models' μ, and those `ALONE`.
 
-    ``mu``, ``outcomes``: language by model; ``held``: of `without_states`. As `differences_of_r`,
-    with the ``reader``, whose outcome it is.
+    ``mu``, ``outcomes``: language by model; ``held``: of `without_states`. As
+    `mexa_tables.differences_of_r`, with the ``reader``, whose outcome it is.
     """
     tables = []
     for model in outcomes:
         rivals = held[(held["model"] == model) & (held["states"] == "raw")].set_index("language")
         wide = mu.join(rivals[ALONE]).dropna(axis=1)
         pairs = [(model, x) for x in wide if x != model and wide[x].nunique() > 1]
-        table = differences_of_r(wide, pairs, families, outcomes[model])
+        table = mexa_tables.differences_of_r(wide, pairs, families, outcomes[model])
         tables.append(table.assign(reader=model))
     return pd.concat(tables, ignore_index=True)
 
@@ -300,7 +271,7 @@ def compared(
     value: str,
     pairs: Sequence[tuple[Any, Any]],
 ) -> pd.DataFrame:
-    """`differences_of_r` in each group of ``by``, over the languages that both of a pair have.
+    """`mexa_tables.differences_of_r` in each group of ``by``, over languages that both have.
 
     ``table`` has ``language``, ``family``, ``score`` and ``columns``, which name a measure.
     """
@@ -314,7 +285,7 @@ def compared(
         for pair in ((x, y) for x, y in pairs if x in wide and y in wide):
             there = wide[[*pair]].dropna()
             if len(there) > 3:
-                apart = differences_of_r(there, [pair], families, outcome)
+                apart = mexa_tables.differences_of_r(there, [pair], families, outcome)
                 tables.append(apart.assign(n=len(there), **dict(zip(by, key, strict=True))))
     return pd.concat(tables, ignore_index=True)
 

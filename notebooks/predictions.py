@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import pandas as pd
 from babel import Locale
 from matplotlib.figure import Figure
 
-from mexa_3_surface import bag_score, bag_vectors
 from shared import held_out, likelihood, mexa_tables
 from shared.held_out import Plan
 from shared.pair_regressions import holm
@@ -80,13 +79,13 @@ def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 @cache
 def _bags() -> dict[str, Any]:
-    return bag_vectors(flores(), "4 characters, idf")
+    return mexa_tables.bag_vectors(flores())
 
 
 @cache
 def idf_bag() -> pd.Series:
     """μ with English by language of characters in fours, weighted over all of FLORES-200."""
-    return pd.Series({x: bag_score(y, _bags()["en"]) for x, y in _bags().items() if x != "en"})
+    return mexa_tables.bag_scores(_bags())
 
 
 @cache
@@ -269,10 +268,7 @@ def of_pivots(model: str, plan: Plan) -> Quantities:
 def bag_pivots() -> pd.Series:
     """Mean μ of all other pivots with each, of the bag that `idf_bag` has."""
     bags = {x: _bags()[x] for x in held_out.languages("pivots")}
-    scores = pd.DataFrame(np.nan, [*bags], [*bags])
-    for x, y in combinations(bags, 2):  # the same in both directions
-        scores.loc[x, y] = scores.loc[y, x] = bag_score(bags[y], bags[x])
-    return scores.mean()
+    return pd.Series({x: mexa_tables.bag_scores(bags, x).mean() for x in bags})
 
 
 # --- two texts in a decoder -----------------------------------------------------------------------

@@ -19,16 +19,13 @@ from xlx.plots.primitives import (
     Cells,
     Curves,
     Lanes,
-    Points,
     curves,
     heatmap,
     lanes,
-    scatter,
 )
 from xlx.plots.style import (
     BLUE,
     GREEN,
-    GUESSING,
     HALO,
     TINY,
     VERMILION,
@@ -178,23 +175,3 @@ def differences(table: pd.DataFrame) -> Figure:
     axes.set_xlim(-reach, reach)
     axes.xaxis.set_major_formatter("{x:g}")
     return on.done("(recomputed − printed) / what rounding allows")
-
-
-@styled
-def above_surface(table: pd.DataFrame) -> Figure:
-    """Scores of models against those of bags that know no language, one point per language.
-
-    ``table`` has ``panel`` (its title, such as a model), ``surface`` and ``mu`` (scores of the bag
-    and of the model, in [0, 1]) and ``script`` (a colour and a marker each). Above the diagonal a
-    model finds more translations than their spelling does.
-    """
-    style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
-    on = scatter(table, "surface", "mu", hue="script", col="panel", style=style)
-    for axes in on.axes.values():
-        axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
-        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    return on.done(
-        "MEXA score of the best bag (share of hits)",
-        "MEXA score of the model",
-        handles=[line("equal", "--", "0.4")],
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -13,9 +13,9 @@ import pandas as pd
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.mexa_scores import STATES, Coverage, measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length
-from xlx.measures import mexa
+from xlx.measures import mexa, statistics
 from xlx.measures.alignment import BLOCK_NUMBERS
-from xlx.measures.statistics import share_interval
+from xlx.measures.statistics import SLACK, share_interval
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.subjects import identity
@@ -23,14 +23,26 @@ from xlx.subjects.identity import Name
 from xlx.text import downstream, languages, parallel
 from xlx.text.parallel import ParallelCorpus
 
-special = deferred("scipy.special")
-stats = deferred("scipy.stats")
+sparse, special, stats = (deferred(f"scipy.{x}") for x in ("sparse", "special", "stats"))
 torch = deferred("torch")
+vectorizers = deferred("sklearn.feature_extraction.text")
+preprocessing = deferred("sklearn.preprocessing")
 
 #: The topics of SIB-200 in tables of downstream scores.
 TOPIC_TASK = "SIB-200"
 #: Behind the name of a model in tables: its untrained twin.
 UNTRAINED = ", untrained"
+
+#: Bags: how often a sentence has each of its pieces, in small letters. The last weighs pieces by
+#: how few sentences of all languages have them.
+BAGS = {
+    "words": ("CountVectorizer", {"token_pattern": r"\w+"}),
+    "characters": ("CountVectorizer", {"analyzer": "char"}),
+    "3 characters": ("CountVectorizer", {"analyzer": "char", "ngram_range": (3, 3)}),
+    "4 characters, idf": ("TfidfVectorizer", {"analyzer": "char", "ngram_range": (4, 4)}),
+}
+#: The bag that finds most translations, the floor of every score of this lens.
+LETTERS = "4 characters, idf"
 
 # --- texts and scores -----------------------------------------------------------------------------
 
@@ -135,6 +147,65 @@ def pooled_table(
     """Scores pooled over layers, each way, with a column ``layers`` that says how."""
     tables = [x.named(x.scores.pooled(how).assign(layers=how)) for x in covered for how in hows]
     return pd.concat(tables, ignore_index=True)
+
+
+# --- what spelling gives --------------------------------------------------------------------------
+
+
+def bag_vectors(corpus: ParallelCorpus, bag: str = LETTERS) -> dict[str, sparse.csr_matrix]:
+    """Unit vectors of sentences by language, ``(n, pieces)``; idf is over the whole corpus."""
+    vectorizer, options = BAGS[bag]
+    sentences = [sentence for text in corpus.sentences.values() for sentence in text]
+    counts = getattr(vectorizers, vectorizer)(**options).fit_transform(sentences)
+    unit, n = preprocessing.normalize(counts.astype(float)).tocsr(), len(corpus)
+    return {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
+
+
+def bag_scores(vectors: Mapping[str, sparse.csr_matrix], pivot: str = "en") -> pd.Series:
+    """μ of each other language with ``pivot``, by cosine, of what `bag_vectors` returns."""
+    others = {code: bag for code, bag in vectors.items() if code != pivot}
+    return pd.Series({x: bag_hits(y, vectors[pivot]).mean() for x, y in others.items()})
+
+
+def bag_hits(bag: sparse.csr_matrix, pivot: sparse.csr_matrix) -> np.ndarray:
+    """Which sentences are hits, ``(n,)``; a tie, to what sums leave in binary, is a miss."""
+    return ~np.logical_or(*mexa.beaten((bag @ pivot.T).toarray(), SLACK)).any(axis=1)
+
+
+# --- which of two goes with the task better -------------------------------------------------------
+
+
+def differences_of_r(
+    wide: pd.DataFrame,
+    pairs: Sequence[tuple[Hashable, Hashable]],
+    families: pd.Series,
+    outcome: pd.Series,
+    given: Sequence[Hashable] = (),
+) -> pd.DataFrame:
+    """Is one measure's correlation with the task higher than another's, over the same languages?
+
+    ``wide``: one row per language, one column per measure; columns ``given`` are held. A row for
+    each of ``pairs``: ``r`` and ``of other``, without their signs, and the ``difference`` with its
+    interval: each family is left out of both, so that what the two share does not widen it
+    (jackknife, Student's t).
+    """
+    codes, groups = pd.factorize(families.loc[wide.index])
+    without = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
+    y = outcome.loc[wide.index].to_numpy(float)
+
+    def r_of(column: Hashable) -> np.ndarray:
+        held = (wide[x].to_numpy(float) for x in given)
+        columns = statistics.unit_columns([wide[column].to_numpy(float), y, *held], without)
+        return np.abs(columns.prod(axis=0).sum(axis=1))
+
+    rows = []
+    for measure, other in pairs:
+        both = r_of(measure), r_of(other)
+        apart = both[0] - both[1]
+        ends = statistics.left_out_interval(apart[0], apart[1:])
+        rows.append((measure, other, both[0][0], both[1][0], apart[0], *ends))
+    columns = ["measure", "other", "r", "of other", "difference", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 # --- chance ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 import mexa_2_estimation
+from shared import mexa_tables
 from xlx.experiment.mexa_scores import ALTERNATIVES, Coverage
 from xlx.measures.mexa import PivotScores
 
@@ -40,7 +41,7 @@ def test_a_difference_of_correlations_is_paired() -> None:
     y = pd.Series(rng.random(n), [f"l{i}" for i in range(n)])
     wide = pd.DataFrame({"a": y + 0.1 * rng.normal(size=n), "b": rng.random(n)}, y.index)
     families = pd.Series([f"f{i % 20}" for i in range(n)], y.index)
-    (row,) = mexa_2_estimation.differences_of_r(
+    (row,) = mexa_tables.differences_of_r(
         wide.assign(c=-wide["a"]), [("a", "b")], families, y
     ).itertuples()
     assert row.r == pytest.approx(np.corrcoef(wide["a"], y)[0, 1])
@@ -53,7 +54,7 @@ def test_a_difference_of_correlations_is_paired() -> None:
         19 / 20 * (np.subtract(apart, row.difference) ** 2).sum()
     )
     assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half))
-    same = mexa_2_estimation.differences_of_r(wide.assign(c=-wide["a"]), [("a", "c")], families, y)
+    same = mexa_tables.differences_of_r(wide.assign(c=-wide["a"]), [("a", "c")], families, y)
     assert same[["difference", "low", "high"]].abs().to_numpy().max() < 1e-9
 
 

@@ -1,21 +1,29 @@
 """Bags of letters and words: against the states of MEXA, and where the answer is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.feature_extraction import text as sklearn_text
 
-import mexa_3_surface
+from shared import mexa_tables
 from xlx.measures import mexa
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 
+def table(corpus: ParallelCorpus) -> pd.DataFrame:
+    """μ with English, language by bag."""
+    vectors = {bag: mexa_tables.bag_vectors(corpus, bag) for bag in mexa_tables.BAGS}
+    return pd.DataFrame({bag: mexa_tables.bag_scores(x) for bag, x in vectors.items()})
+
+
 @pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 def test_bags_score_as_states_of_their_counts_would() -> None:
     text = parallel.load("flores200-100").select(["en", "de", "zh"])
-    scores = mexa_3_surface.bag_table(text)
+    scores = table(text)
     assert scores.shape == (2, 4)
-    for name, (kind, options) in mexa_3_surface.BAGS.items():
+    for name, (kind, options) in mexa_tables.BAGS.items():
         counted = getattr(sklearn_text, kind)(**options).fit_transform(
             [sentence for code in text.languages for sentence in text.sentences[code]]
         )
@@ -32,13 +40,17 @@ def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
     other = ("κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι")
     sentences = {"en": text, "same": text, "el": other}
     corpus = ParallelCorpus("toy", sentences, tuple("abcd"), ("",) * 4, "", "")
-    scores = mexa_3_surface.bag_table(corpus)
+    scores = table(corpus)
     assert scores.loc["same"].min() == 1
     # all cosines are 0 but for the spaces; a tie is a miss
     assert scores.loc["el", "words"] == 0
 
 
 def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
-    cosines = np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]])
-    assert mexa_3_surface.hits(cosines).tolist() == [True, False, False]
-    assert mexa_3_surface.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
+    cosines, unit = (
+        np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]]),
+        sparse.eye_array(3),
+    )
+    assert mexa_tables.bag_hits(sparse.csr_array(cosines), unit).tolist() == [True, False, False]
+    tied = sparse.csr_array(np.full((3, 3), 0.3))
+    assert mexa_tables.bag_hits(tied, unit).tolist() == [False] * 3

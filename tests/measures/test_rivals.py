@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import mexa_1_alignment
 from xlx.experiment import mexa_scores, scoring
 from xlx.measures import mexa
 from xlx.text import parallel
@@ -60,20 +59,6 @@ def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None
     assert mexa.spared(counted["either"], 7, n).mean(axis=-1) == pytest.approx(expected)
 
 
-def test_blocks_are_scored_as_texts_of_their_own() -> None:
-    text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(13, 100))
-    name, ways = "mini-llama", {"pooling": "weighted_mean"}
-    (of,) = mexa_1_alignment.blocks_and_draws([name], text, "en", 4, 300, 1, **ways)
-    parts = [text.drop({*range(13)} - {*range(k, k + 4)}) for k in (0, 4, 8)]
-    every = [
-        mexa_scores.measure_coverage(name, x, "en", poolings=[*ways.values()])["weighted_mean"]
-        for x in (text, *parts)
-    ]
-    whole, *blocks = (x.scores.mu.mean(axis=-1) for x in every)
-    np.testing.assert_allclose(of["blocks"], [x[whole.argmax()] for x in blocks])
-    assert 0 < of["spread"][0] < 0.5
-
-
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
     text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
     name, options = "mini-llama", {"pooling": "weighted_mean"}
@@ -90,17 +75,3 @@ def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
         counted = mexa_scores.measure_rivals(name, text, "de", states=space, **options)
         spared = [mexa.spared(of["either"], 12, 12).mean(axis=-1) for of in counted.values()]
         assert np.array_equal(spared, covered.scores.mu.T)
-
-
-def test_drawn_subsets_have_the_exact_score() -> None:
-    rng, n_all, n_draws = np.random.default_rng(4), 120, 3000
-    shared = rng.normal(size=(1, n_all, 6))
-    states = {code: shared + rng.normal(size=shared.shape) for code in ("en", "de")}
-    counted = mexa.count_rivals(states["de"], states["en"])
-    beaten = mexa_1_alignment._either(states["de"][0], states["en"][0])
-    assert np.array_equal(beaten.sum(axis=1), counted["either"][0])
-    for n in (10, 20, 50, 100):
-        drawn = [rng.permutation(n_all)[:n] for _ in range(n_draws)]
-        mu = np.array([(~beaten[np.ix_(x, x)].any(axis=1)).mean() for x in drawn])
-        apart = abs(mu.mean() - mexa.spared(counted["either"], n_all, n).mean())
-        assert apart <= 2 * mu.std() / n_draws**0.5

@@ -1,11 +1,13 @@
 """The MEXA paper: what needs more than a formula, against loops written out."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
-import mexa_3_surface
+import mexa_1_alignment
 from printed.mexa_claims import MexaTables
 from xlx.results import paths
+from xlx.text import parallel
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +21,30 @@ def test_the_lost_column_of_table_5_is_what_the_folder_has(p: MexaTables) -> Non
     assert (derived - p.implied_ninth[derived.index]).abs().max() < 1e-9
 
 
-def test_a_figure_of_scores_above_the_best_bag_counts_them(p: MexaTables) -> None:
-    """Of bags that are made up; the notebook's tables hold the numbers of those of FLORES-200."""
-    bags = pd.DataFrame({"words": 0.5, "characters": 0.1}, p.per_label.loc[p.belebele].index)
-    points = mexa_3_surface.spelling_points(p, bags)
+def test_printed_scores_stand_beside_letters_and_shares(p: MexaTables) -> None:
+    """Of a bag that is made up; the notebook's tables hold the numbers of that of FLORES-200."""
+    points = mexa_1_alignment.printed_scores(p, pd.Series(0.5, parallel.tags("flores200-100")))
     assert len(points) == 9 * 116
-    above = (p.per_label.loc[p.belebele, "Gemma 2 9B"] > 0.5).sum()
-    assert points["panel"].cat.categories[0] == f"Gemma 2 9B: above in {above}"
+    assert points["share"].notna().sum() == 9 * 26
+    above = mexa_1_alignment.above_letters(points)
+    assert (above["above letters"] == (p.per_label.loc[p.belebele] > 0.5).sum()).all()
+    row = points.query("model == 'Llama 2 7B' and label == 'deu_Latn'").iloc[0]
+    assert (row["share"], row["script"], row["family"]) == (0.17, "Latin", "Indo-European")
+
+
+def test_shares_that_were_planted_are_seen_beside_letters(p: MexaTables) -> None:
+    points = mexa_1_alignment.printed_scores(p, pd.Series(0.5, parallel.tags("flores200-100")))
+    rng, planted = np.random.default_rng(1), points["model"] == "Llama 2 7B"
+    points["letters"] = points["label"].map({x: rng.normal() for x in p.belebele})
+    points["mu"] = np.where(planted, points["log"], 0) + points["letters"]
+    points["mu"] += 0.1 * rng.normal(size=len(points))
+    r = mexa_1_alignment.share_correlations(points).query("given == 'letters'")
+    r = r[r["languages"] == "all"].set_index("model")["r"]
+    assert r.idxmax() == "Llama 2 7B"
+    assert r.max() > 0.95
+    leads = mexa_1_alignment.share_leads(points, "Llama 2 7B")
+    assert (leads["low"] > 0).all()
+    assert leads["r"].to_numpy() == pytest.approx(r.max())
 
 
 def test_accuracies_tell_how_many_questions_there_were() -> None:
