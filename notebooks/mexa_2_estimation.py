@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -24,21 +23,18 @@ from shared.mexa_tables import (
 )
 from shared.shown import with_interval
 from xlx.experiment import probing
-from xlx.experiment.mexa_scores import ALTERNATIVES, Coverage, mean_subwords
+from xlx.experiment.mexa_scores import Coverage, mean_subwords
 from xlx.experiment.scoring import reported_measures, subject_scores
-from xlx.measures import registered, statistics
+from xlx.measures import statistics
 from xlx.measures.mexa import expected
-from xlx.plots.panels import across, order, parts
-from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
-from xlx.plots.style import HALO, TINY, VERMILION, ZERO, handle, look, looks, styled
+from xlx.plots.panels import parts
+from xlx.plots.primitives import Curves, Points, curves, scatter
+from xlx.plots.style import HALO, TINY, VERMILION, handle, look, styled
 from xlx.results import paths
-from xlx.results.deferred import deferred
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
-
-stats = deferred("scipy.stats")
 
 #: What a score of a text is of; correlations are of these.
 POOLED = ["task", "text", "pooling", "layers"]
@@ -46,10 +42,12 @@ POOLED = ["task", "text", "pooling", "layers"]
 HELD = ["bag", "letters", "subwords", "latin"]
 #: What is set against the task alone; the last is NaN where no twin is read.
 ALONE = [*HELD, "length", "untrained"]
-#: Settings that are compared: (pooling of subwords, of layers).
+#: Settings that are compared: pooling of subwords, of layers.
 SETTINGS = [
-    *((("weighted_mean", how), ("last", how)) for how in ("mean", "max")),
-    *(((way, "max"), (way, "mean")) for way in ("weighted_mean", "last")),
+    ("weighted_mean, mean", "last, mean"),
+    ("weighted_mean, max", "last, max"),
+    ("weighted_mean, max", "weighted_mean, mean"),
+    ("last, max", "last, mean"),
 ]
 #: Measures that MEXA is compared with (5.3).
 OTHER_MEASURES = ("cosine", "retrieval to pivot", "biased CKA", "RSA by ranks", "MD", "LD")
@@ -73,43 +71,22 @@ PRINTED = {"weighted_mean": "weighted average", "last": "last token", "mean": "M
 
 def topic_tasks(
     models: Sequence[str], languages: Sequence[str], layer: int | str, **options: object
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of the topic probes, raw and centred, as two tasks; and how far they are known.
+) -> tuple[pd.DataFrame, float]:
+    """Scores of the topic probes, raw and centred, as two tasks; the share of the commonest topic.
 
     ``options`` as of `probe_topics`; of the languages, those that have a test.
     """
     files = catalogue("labelled")
     there = files.loc[files["task"] == "TOPIC", "language"]
     probed = probing.probe_topics(models, there[there.isin(languages)], **options)
-    tasks, known = [], {}
-    for task, centred in (
-        (mexa_tables.TOPIC_TASK, False),
-        (f"{mexa_tables.TOPIC_TASK}, centred", True),
-    ):
-        tasks.append(mexa_tables.task_scores(probed, layer, centred=centred).assign(task=task))
-        for model, value in topic_reliability(probed, layer, centred=centred).items():
-            known[task, model] = {"majority": probed["majority"].mean(), "reliability": value}
-    return pd.concat(tasks, ignore_index=True), pd.DataFrame(known).T.rename_axis(["task", "model"])
-
-
-def topic_reliability(
-    table: pd.DataFrame, layer: int | str = "chosen", *, centred: bool = True
-) -> dict[str, float]:
-    """How well the test tells languages apart, by model: 1 if other sentences would agree.
-
-    The correlation over languages but English of the scores of even and odd sentences, stepped up
-    to the full length (Spearman-Brown). No score can be expected to correlate with the task by more
-    than its square root; below zero, where the halves disagree, nothing was measured. NaN where
-    there is nothing to correlate: fewer than two languages, or one score in all of them.
-    """
-    table, keys = table[table["language"] != probing.SOURCE], ["model", "language"]
-    halves = [
-        mexa_tables.task_scores(table, layer, centred=centred, accuracy=half).set_index(keys)
-        for half in ("even", "odd")
+    tasks = [
+        mexa_tables.task_scores(probed, layer, centred=centred).assign(task=task)
+        for task, centred in (
+            (mexa_tables.TOPIC_TASK, False),
+            (f"{mexa_tables.TOPIC_TASK}, centred", True),
+        )
     ]
-    halves = halves[0].join(halves[1]["score"].rename("odd")).rename(columns={"score": "even"})
-    r = halves.groupby(level="model", sort=False).apply(lambda x: x["even"].corr(x["odd"]))
-    return (2 * r / (1 + r)).to_dict()
+    return pd.concat(tasks, ignore_index=True), probed["majority"].mean()
 
 
 # --- what else predicts the task ------------------------------------------------------------------
@@ -230,19 +207,6 @@ def across_models(
     return held_correlations(pd.concat(parts), ["model", "reader"], [*mu])
 
 
-def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
-    """R² of the line of a model (rows), outcome on μ over languages, on each model (columns).
-
-    Below zero the mean of the languages is a better guess.
-    """
-    table = pd.DataFrame(index=[*outcomes], columns=[*outcomes], dtype=float)
-    for model, reader in product(outcomes, outcomes):
-        line = np.polyfit(mu[model], outcomes[model], 1)
-        left = outcomes[reader] - np.polyval(line, mu[reader])
-        table.loc[model, reader] = 1 - (left**2).mean() / outcomes[reader].var(ddof=0)
-    return table
-
-
 # --- which of two goes with the task better -------------------------------------------------------
 
 
@@ -269,24 +233,23 @@ def compared(
     by: Sequence[str],
     columns: Sequence[str],
     value: str,
-    pairs: Sequence[tuple[Any, Any]],
+    pairs: Sequence[tuple[str, str]],
 ) -> pd.DataFrame:
     """`mexa_tables.differences_of_r` in each group of ``by``, over languages that both have.
 
-    ``table`` has ``language``, ``family``, ``score`` and ``columns``, which name a measure.
+    ``table`` has ``language``, ``family``, ``score`` and ``columns``, which name a measure: a
+    setting is called "last, max".
     """
-    tables = []
+    tables, table = [], table.assign(named=table[list(columns)].agg(", ".join, axis=1))
     for key, part in table.groupby(list(by), sort=False):
-        wide = part.pivot(index="language", columns=list(columns), values=value)
-        if len(columns) == 1:
-            wide.columns = wide.columns.get_level_values(0)
+        wide = part.pivot(index="language", columns="named", values=value)
         of_language = part.drop_duplicates("language").set_index("language")
         outcome, families = of_language["score"], of_language["family"]
         for pair in ((x, y) for x, y in pairs if x in wide and y in wide):
             there = wide[[*pair]].dropna()
             if len(there) > 3:
                 apart = mexa_tables.differences_of_r(there, [pair], families, outcome)
-                tables.append(apart.assign(n=len(there), **dict(zip(by, key, strict=True))))
+                tables.append(apart.assign(**dict(zip(by, key, strict=True))))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -302,12 +265,6 @@ def middle_layers(n_layers: int) -> tuple[int, ...]:
     if n_layers > _MIDDLE[-1]:
         return _MIDDLE
     return tuple(sorted({max(1, round(layer * n_layers / _OF)) for layer in _MIDDLE}))
-
-
-def titles() -> dict[str, str]:
-    """What the measures beside MEXA are called in text, where the registry says more."""
-    known = registered()
-    return {name: known[name].label for name in ALTERNATIVES if name in known}
 
 
 def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
@@ -345,20 +302,6 @@ def pair_measures(
     return pd.concat(tables, ignore_index=True)
 
 
-@styled
-def correlations(table: pd.DataFrame, *, xlabel: str) -> Figure:
-    """Correlations with their intervals, one row per measure, one colour per model.
-
-    ``table`` has ``model``, ``measure``, ``r``, ``low`` and ``high``; the measure with the largest
-    of them stands above.
-    """
-    table = table.sort_values("r", ascending=False, kind="stable")
-    style = Lanes(looks=looks(sorted(order(table, "model"))), width=5, lane=0.085)
-    on = lanes(table, "r", "measure", hue="model", style=style)
-    across(on, 0, **ZERO)
-    return on.done(xlabel)
-
-
 # --- from alignment to a score (5.2) --------------------------------------------------------------
 
 
@@ -379,35 +322,24 @@ def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> 
     )
 
 
-def estimate_lines(
-    table: pd.DataFrame, n_choices: Mapping[str, int]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The line of each panel of `adjusted_scores` (Figure 1): what is drawn of it, and its numbers.
+def estimate_lines(table: pd.DataFrame, n_choices: Mapping[str, int]) -> pd.DataFrame:
+    """What is drawn in each panel of `adjusted_scores` (Figure 1).
 
     With k choices a guess is right once in k times while the least MEXA score is 0, so the ideal
     line goes from (0, 1/k) to (1, 1). At the point of English itself, x = s, it gives s + (1 - s) /
-    k, more than s: it is an upper end, met by a perfect model only. Errors are root mean squares of
-    what a line leaves, in units of the task's score. Drawn are the fitted line (not of fewer than
-    three languages), the ideal one and chance.
+    k, more than s: it is an upper end, met by a perfect model only. Beside it the fitted line (not
+    of fewer than three languages) and chance.
     """
-    drawn, rows = [], {}
+    drawn = []
     for panel, part in parts(table, "panel"):
         k = n_choices.get(part["task"].iloc[0], 4)
-        x, y = part[["expected", "score"]].to_numpy(float).T
-        if len(part) > 2 and np.ptp([x, y], axis=1).min() > 0:
-            fit, row = stats.linregress(x, y), {}
-            lines = {"": (fit.slope, fit.intercept), "ideal ": (1 - 1 / k, 1 / k)}
-            for kind, (slope, intercept) in lines.items():
-                error = np.sqrt(np.mean((y - intercept - slope * x) ** 2))
-                row |= {f"{kind}slope": slope, f"{kind}intercept": intercept}
-                row[f"{kind}error"] = error
-            rows[panel] = row
+        if len(part) > 2 and (part[["expected", "score"]].nunique() > 1).all():
             fitted = regressions.fitted_line(part, "expected", "score")
             drawn.append(fitted.assign(kind="fitted", panel=panel))
         ends = pd.DataFrame({"x": [0, part["expected"].max()], "panel": panel})
         drawn.append(ends.assign(kind="ideal", y=1 / k + (1 - 1 / k) * ends["x"]))
         drawn.append(ends.assign(kind="chance", y=1 / k))
-    return pd.concat(drawn), pd.DataFrame(rows.values(), pd.Index([*rows], name="panel"))
+    return pd.concat(drawn)
 
 
 @styled

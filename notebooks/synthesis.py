@@ -49,7 +49,7 @@ NO_QUALITY = ("LD, lowest", "drop across")
 #: How a claim ends, against the direction that the paper gives.
 VERDICTS = ("contradicts", "open", "supports")
 #: How often languages are permuted, families drawn.
-N_PERMUTED, N_DRAWS = 1000, 2000
+N_PERMUTED = 1000
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -258,29 +258,6 @@ def predicted(
         p = (1 + (by_chance >= share).sum()) / (1 + N_PERMUTED)
         rows.append((name, *ends, share, p, len(table)))
     return pd.DataFrame(rows, columns=["predictor", "r", "low", "high", "held out", "p", "n"])
-
-
-def carried(mu: pd.DataFrame, outcomes: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
-    """A line of one model, outcome on μ over languages, left as it is and read in each other.
-
-    ``mu``, ``outcomes``: language by model. A row per ``line`` and ``model``: ``r2``, 1 - errors /
-    spread, with ``low, high``: families of the second model drawn with replacement.
-    """
-    mu, outcomes = mu.dropna().align(outcomes.dropna(), "inner", axis=0)
-    codes, names = pd.factorize(mu.index.map(families))
-    draws = np.random.default_rng(0).multinomial(
-        len(names), np.full(len(names), 1 / len(names)), N_DRAWS
-    )
-    counts = np.vstack([np.ones(len(names)), draws])[:, codes]  # all as they are, then the draws
-    rows = []
-    for line, model in product(outcomes, outcomes):
-        true = outcomes[model].to_numpy()
-        error = true - np.polyval(np.polyfit(mu[line], outcomes[line], 1), mu[model])
-        mean = counts @ true / counts.sum(axis=1)
-        spread = counts @ true**2 - counts.sum(axis=1) * mean**2
-        r2 = 1 - counts @ error**2 / spread
-        rows.append((line, model, r2[0], *np.quantile(r2[1:], [0.025, 0.975])))
-    return pd.DataFrame(rows, columns=["line", "model", "r2", "low", "high"])
 
 
 # --- claims ---------------------------------------------------------------------------------------

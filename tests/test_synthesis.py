@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import synthesis
+from shared import mexa_tables
 
 
 def lens(name: str, **scores: float) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def test_a_line_carries_between_models_of_one_law_alone() -> None:
     codes = [f"{family}{k}" for family in "abcdefgh" for k in range(8)]
     mu = pd.DataFrame(rng.random((64, 3)), codes, ["first", "second", "other"])
     outcomes = mu * [0.5, 0.5, -0.5] + [0.2, 0.2, 0.9] + 0.01 * rng.standard_normal((64, 3))
-    lines = synthesis.carried(mu, outcomes, {code: code[0] for code in codes})
+    lines = mexa_tables.carried_lines(mu, outcomes, {code: code[0] for code in codes})
     lines = lines.set_index(["line", "model"])
     assert lines.loc[("first", "second"), "low"] > 0.95
     assert lines.loc[("first", "other"), "high"] < 0

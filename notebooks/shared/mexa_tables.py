@@ -30,6 +30,8 @@ preprocessing = deferred("sklearn.preprocessing")
 
 #: The topics of SIB-200 in tables of downstream scores.
 TOPIC_TASK = "SIB-200"
+#: Draws of families for the interval of an R².
+_N_DRAWS = 2000
 #: Behind the name of a model in tables: its untrained twin.
 UNTRAINED = ", untrained"
 
@@ -208,6 +210,34 @@ def differences_of_r(
     return pd.DataFrame(rows, columns=columns)
 
 
+# --- does a line carry to another model? ----------------------------------------------------------
+
+
+def carried_lines(
+    mu: pd.DataFrame, outcomes: pd.DataFrame, families: Mapping[str, str]
+) -> pd.DataFrame:
+    """A line of one model, outcome on μ over languages, left as it is and read in each other.
+
+    ``mu``, ``outcomes``: language by model. A row per ``line`` and ``model``: ``r2``, 1 - errors /
+    spread, with ``low, high``: families of the second model drawn with replacement.
+    """
+    mu, outcomes = mu.dropna().align(outcomes.dropna(), "inner", axis=0)
+    codes, names = pd.factorize(mu.index.map(families))
+    draws = np.random.default_rng(0).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), _N_DRAWS
+    )
+    counts = np.vstack([np.ones(len(names)), draws])[:, codes]  # all as they are, then the draws
+    rows = []
+    for line, model in product(outcomes, outcomes):
+        true = outcomes[model].to_numpy()
+        error = true - np.polyval(np.polyfit(mu[line], outcomes[line], 1), mu[model])
+        mean = counts @ true / counts.sum(axis=1)
+        spread = counts @ true**2 - counts.sum(axis=1) * mean**2
+        r2 = 1 - counts @ error**2 / spread
+        rows.append((line, model, r2[0], *np.quantile(r2[1:], [0.025, 0.975])))
+    return pd.DataFrame(rows, columns=["line", "model", "r2", "low", "high"])
+
+
 # --- chance ---------------------------------------------------------------------------------------
 
 
@@ -287,13 +317,11 @@ def task_scores(
     layer: int | str = "chosen",
     *,
     centred: bool = True,
-    accuracy: str = "accuracy",
 ) -> pd.DataFrame:
     """Scores of a task, as `xlx.text.downstream` has them, from what `probe_topics` returns.
 
     ``layer``: whose probes count: a number, "chosen" (`chosen_layer`) or "mean" (over all);
-    ``centred``: which of the two scores (`probing.probe_topics`); ``accuracy``: of all test
-    sentences, or of "even" or "odd" ones.
+    ``centred``: which of the two scores (`probing.probe_topics`).
 
     One row per model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean
     over seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``.
@@ -315,8 +343,6 @@ def task_scores(
             )
         table = table[table["layer"] == layer]
     scores = table.groupby(["model", "language"], sort=False, as_index=False)
-    scores = scores.agg(score=(accuracy, "mean"), n=("n", "first"))
-    if accuracy != "accuracy":
-        scores["n"] = (scores["n"] + (accuracy == "even")) // 2
+    scores = scores.agg(score=("accuracy", "mean"), n=("n", "first"))
     scores["stderr"] = np.sqrt(scores["score"] * (1 - scores["score"]) / scores["n"])
     return scores.assign(task=TOPIC_TASK)[list(downstream.SCORE_COLUMNS)]

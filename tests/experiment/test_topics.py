@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-import mexa_2_estimation
 from shared import mexa_tables
 from tests import tiny
 from xlx.experiment import probing
@@ -182,23 +180,7 @@ def made(scores: dict[tuple[str, str, int, int, bool], float], **columns: object
     return table.assign(**{"checkpoint": 0, "n": 21, "validation_loss": 1.0, **half, **columns})
 
 
-def test_reliability_is_the_correlation_of_the_halves_stepped_up() -> None:
-    rng = np.random.default_rng(4)
-    keys = [("a", f"x{i}", layer, 0, True) for layer in (0, 1) for i in range(40)]
-    even, odd = rng.uniform(size=(2, 80))
-    odd = (even + odd) / 2
-    table = made(dict.fromkeys(keys, 0.0), even=even, odd=odd)
-    table["validation_loss"] = 1.0 - table["layer"]
-    pairs = {0: (even[:40], odd[:40]), 1: (even[40:], odd[40:])}
-    pairs["chosen"] = pairs[1]
-    pairs["mean"] = [half.reshape(2, 40).mean(axis=0) for half in (even, odd)]
-    for layer, halves in pairs.items():
-        r = stats.pearsonr(*halves).statistic
-        found = mexa_2_estimation.topic_reliability(table, layer)
-        assert found == {"a": pytest.approx(2 * r / (1 + r))}
-
-
-def test_scores_of_the_task_by_layer_and_half() -> None:
+def test_scores_of_the_task_by_layer() -> None:
     """Accuracies that add up by digit; the losses favour layer 1 of b and 2 of a."""
     keys = product("ba", ("en", "de"), range(3), (0, 1), (0.5, 1))
     table = made(
@@ -215,8 +197,6 @@ def test_scores_of_the_task_by_layer_and_half() -> None:
         ({"layer": 2}, base + 0.08, 21),
         ({"layer": "mean"}, base + 0.04, 21),
         ({"layer": 0, "centred": False}, base / 2, 21),
-        ({"layer": 0, "accuracy": "even"}, base / 2, 11),
-        ({"layer": 0, "accuracy": "odd"}, base / 4, 10),
     ):
         scores = mexa_tables.task_scores(table, **options)
         assert scores["score"].tolist() == pytest.approx(shares.tolist())
