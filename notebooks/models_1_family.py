@@ -1,19 +1,28 @@
-"""The members of the family beside each other: recipes, losses, vocabularies, scores, runs.
+"""The members of the family beside each other, and one that is trained on and measured on the way.
 
 A loss is a mean surprise in nats a labelled subword; those of one vocabulary that guess the same
 (masked or next) subwords can be compared. ``names`` are models as `loading.load` knows them.
+
+The training is the worked example of `xlx.report.callbacks`: an encoder learns to pick the
+translation of a sentence among those of its batch (`family.objectives.contrastive_loss`), a `Lens`
+measures it at every evaluation, and the checkpoint is chosen by what it saw (`course_choices`),
+after the "adaptive checkpoint selection" of the ABX paper (Appendix H and conclusion). What the
+text of the lens chooses is tried on other text, which nothing is chosen by. A course is stored
+under its recipe (`CourseRecipe`); its weights are not kept.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import sys
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from functools import cache
-from itertools import product
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,24 +31,31 @@ from matplotlib.figure import Figure
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
-stats = deferred("scipy.stats")
-tokenizers = deferred("tokenizers")
+stats, torch = deferred("scipy.stats"), deferred("torch")
+tokenizers, transformers = deferred("tokenizers"), deferred("transformers")
+callbacks = deferred("xlx.report.callbacks")
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
-from family import recipes
-from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
+from family import pretraining_text, recipes
+from shared import abx_figures
 from shared.abx_tables import at_last, ends
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import PairScores
-from xlx.plots.panels import across, order, rows_of
+from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Curves, Lanes, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
+from xlx.results import checks, work
+from xlx.results.executors import one_thread
 from xlx.subjects import identity, loading
+from xlx.subjects.folders import quiet
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+batches, objectives = deferred("family.batches"), deferred("family.objectives")
 
 # --- what a member is -----------------------------------------------------------------------------
 
@@ -77,20 +93,19 @@ def members(
     names: Sequence[str],
     references: Mapping[str, str],
     runs: Mapping[str, Sequence[str]],
-    plateau: float,
 ) -> pd.DataFrame:
     """One row per ``model``: what it learns from, what sets it apart, what it cost, what it lost.
 
     ``references``: model → the one that it is compared with; ``runs``: model → runs of its recipe
     with other seeds. Columns: ``learns by``, ``differs from``, ``in`` (settings, theirs → its own),
-    ``parameters`` and ``subwords read`` (millions), ``held-out loss`` (nats) and ``plateau until``
-    (step: `plateau_ends`), both of every run. Text; empty where a file does not say it.
+    ``parameters`` and ``subwords read`` (millions), ``held-out loss`` (nats) of every run. Text;
+    empty where a file does not say it.
     """
     rows = {}
     for name in names:
         same, other = (name, *runs.get(name, ())), references.get(name)
         run = json.loads(file_text(name, "run.json") or "{}")
-        tested, left = held_out(same), plateau_ends(losses(same), plateau)["step"]
+        loss = held_out(same).groupby("model", sort=False)["loss"].mean()
         rows[identity.title(name)] = {
             "learns by": " + ".join(getattr(recipe(name), "objectives", ())),
             "differs from": identity.title(other) if other else "",
@@ -99,14 +114,9 @@ def members(
                 what: f"{run[key] / 1e6:.1f}" if key in run else ""
                 for what, key in (("parameters", "parameters"), ("subwords read", "subwords_seen"))
             },
-            "held-out loss": _told(tested.groupby("model", sort=False)["loss"].mean(), ".2f"),
-            "plateau until": _told(left.dropna(), ",.0f"),
+            "held-out loss": " · ".join(f"{x:.2f}" for x in loss),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
-
-
-def _told(numbers: pd.Series, form: str) -> str:
-    return " · ".join(f"{number:{form}}" for number in numbers)
 
 
 def unlike(name: str, other: str) -> list[str]:
@@ -120,85 +130,37 @@ def unlike(name: str, other: str) -> list[str]:
     theirs, ours = (asdict(made) | {"objectives": " + ".join(made.objectives)} for made in both)
     keys = [key for key in ours if key not in ("name", "history") and ours[key] != theirs[key]]
     differences = [f"{key} {theirs[key]} → {ours[key]}" for key in keys]
-    kinds = list(distinct_vocabularies([other, name]))
-    return differences + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len(kinds) > 1 else [])
-
-
-# --- losses ---------------------------------------------------------------------------------------
-
-
-def losses(names: Sequence[str]) -> pd.DataFrame:
-    """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
-    return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
+    kinds = [vocabulary_kind(x) for x in (other, name)]
+    return differences + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len({*kinds}) > 1 else [])
 
 
 def held_out(names: Sequence[str]) -> pd.DataFrame:
-    """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
-    return at_last(_tables(names, "held_out.csv", ["step", "language", "subwords", "loss"]), "step")
-
-
-def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
-    texts = {identity.title(name): text for name in names if (text := file_text(name, file))}
+    """Losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
+    texts = {identity.title(x): text for x in names if (text := file_text(x, "held_out.csv"))}
     tables = [pd.read_csv(io.StringIO(text)).assign(model=name) for name, text in texts.items()]
-    tables = tables or [pd.DataFrame(columns=["model", *columns])]
-    return pd.concat(tables, ignore_index=True)[["model", *columns]]
+    if not tables:
+        return pd.DataFrame(columns=["model", "step", "language", "subwords", "loss"])
+    return at_last(pd.concat(tables, ignore_index=True), "step")
 
 
-def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFrame:
-    """When members began to use the order of subwords: the masked loss came down from its plateau.
-
-    ``step``: the first at which the training loss of masked subwords, a mean over so many rows of
-    `losses`, is less than ``below`` (nats); missing where it never was. ``subwords``: what had been
-    read by then.
-    """
-    masked = curves[curves["objective"] == "mlm"]
-    mean = masked.groupby("model")["loss"].transform(lambda loss: loss.rolling(rows).mean())
-    first = masked[mean < below].groupby("model")[["step", "tokens"]].min()
-    table = first.reindex(masked["model"].unique()).astype("Int64")
-    return table.rename(columns={"tokens": "subwords"}).rename_axis("model")
-
-
-# --- vocabularies ---------------------------------------------------------------------------------
-
-
-def distinct_vocabularies(
-    names: Sequence[str],
-) -> dict[str, tuple[tokenizers.Tokenizer, list[str]]]:
-    """The vocabularies of several models: kind ("BPE", "WordPiece") → (tokenizer, its models).
-
-    Of two that differ and are of one kind, the second has the name of its first model added.
-    """
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(_vocabulary(name), []).append(identity.title(name))
-    by_kind: dict[str, tuple[tokenizers.Tokenizer, list[str]]] = {}
-    for vocabulary, models in alike.items():
-        tokenizer = tokenizers.Tokenizer.from_str(vocabulary)
-        kind = type(tokenizer.model).__name__
-        by_kind[f"{kind} of {models[0]}" if kind in by_kind else kind] = (tokenizer, models)
-    return by_kind
-
-
-@cache
-def _vocabulary(name: str) -> str:
-    """All that the tokenizer of a model does, as text."""
-    return loading.tokenizer(name).backend_tokenizer.to_str()
+def vocabulary_kind(name: str) -> str:
+    """What the vocabulary of a model is made of: "BPE", "WordPiece"."""
+    made = tokenizers.Tokenizer.from_str(loading.tokenizer(name).backend_tokenizer.to_str())
+    return type(made.model).__name__
 
 
 # --- scores ---------------------------------------------------------------------------------------
 
 #: What is scored, in the order of the tables.
 SCORED = (MATCHED, "MD", "LD")
-#: What of the layers stands for a model.
-MEAN, BEST = "mean over layers", "best layer"
 #: Model → the scores of its runs, each of another seed, the first that of its own name.
 RunScores = Mapping[str, Sequence[PairScores]]
 SPAN = ["value", "low", "high", "least", "most"]
 
 
-def standing(measured: PairScores, layers: str, task: str) -> Average:
-    """A model's score over all layers (`MEAN`), or at its best (`BEST`)."""
-    return average(measured, task, layers=[best_layer(measured)] if layers == BEST else None)
+def standing(measured: PairScores, task: str) -> Average:
+    """A model's score at its best layer."""
+    return average(measured, task, layers=[best_layer(measured)])
 
 
 def scored_runs(
@@ -262,16 +224,15 @@ def _student(n: int) -> float:
 
 
 def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
-    """Models less their references (title → title), over all layers, and each at its best.
+    """Models less their references (title → title), each at its best layer.
 
-    Columns ``model``, ``reference``, ``layers``, ``task``, ``runs`` (of both), `SPAN` and ``is``:
-    `with_sides`.
+    Columns ``model``, ``reference``, ``task``, ``runs`` (of both), `SPAN` and ``is``: `with_sides`.
     """
     rows = []
-    for (name, other), layers, task in product(references.items(), (MEAN, BEST), SCORED):
-        both = [[standing(run, layers, task) for run in measured[key]] for key in (name, other)]
+    for (name, other), task in itertools.product(references.items(), SCORED):
+        both = [[standing(run, task) for run in measured[key]] for key in (name, other)]
         ours, theirs = ([float(score.score) for score in side] for side in both)
-        head = {"model": name, "reference": other, "layers": layers, "task": task}
+        head = {"model": name, "reference": other, "task": task}
         apart = spanned(
             both[0][0] - both[1][0], run_reach(ours, theirs), float(np.mean(ours) - np.mean(theirs))
         )
@@ -302,10 +263,10 @@ def standings(
     """
     rows = []
     for name, runs in measured.items():
-        firsts = [standing(run, BEST, MATCHED) for run in runs]
-        columns = {task: [standing(run, BEST, task) for run in runs] for task in SCORED}
+        firsts = [standing(run, MATCHED) for run in runs]
+        columns = {task: [standing(run, task) for run in runs] for task in SCORED}
         if name in before:
-            untrained = standing(before[name][0], BEST, MATCHED)
+            untrained = standing(before[name][0], MATCHED)
             columns["above untrained"] = [x - untrained for x in firsts]
         columns["above its bag"] = [x - average(bags[name], MATCHED) for x in firsts]
         for what, scores in columns.items():
@@ -332,51 +293,307 @@ def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
 
 
 @styled
-def member_profiles(
-    table: pd.DataFrame,
-    references: Mapping[str, str],
-    *,
-    lines: References | None = None,
-    tasks: Sequence[str] = TASKS,
-) -> Figure:
-    """Scores over layers, a small panel a model, each with its reference model in thin lines.
-
-    ``references`` maps a model to the one that it is compared with, where there is one; ``lines``
-    are horizontal: label → table of ``model``, ``task`` and ``score``.
-    """
-    thin = table.assign(reference=table["model"]).drop(columns="model")
-    pairs = pd.DataFrame(references.items(), columns=["model", "reference"])
-    thin = pairs.merge(thin[thin["task"].isin(tasks[:2])], on="reference")
-    style = Curves(wrap=3, width=2.75, height=1.75, sharex=True)
-    on = scored(table, "layer", tasks, style)
-    labels = {task: f"{task} of the model in brackets" for task in tasks}
-    style = Curves(looks={"linewidth": 0.8, "marker": ""}, labels=labels, interval=False)
-    scored(thin, "layer", tasks, style, on=on)
-    on.titles(lambda model: f"{model} [{references[model]}]" if model in references else model)
-    return on.done(LAYER, "ABX score", handles=with_lines(on, lines, tasks))
-
-
-@styled
-def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = TASKS) -> Figure:
+def paired_differences(table: pd.DataFrame) -> Figure:
     """Differences of two models with intervals, one row per pair of models, one panel per task.
 
-    ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark
-    each), ``value``, ``low`` and ``high``; ``least`` and ``most`` are a wider, thinner interval.
+    ``table``: `contrasts`; ``least`` and ``most`` are a wider, thinner interval.
     """
-    table = table.assign(pair=table["model"] + " − " + table["reference"])
-    table = pd.concat([rows_of(table, task=task) for task in tasks])
-    kinds = zip(order(table, "layers"), (False, True), "os", strict=False)
+    table = table.assign(pair=table["model"] + " − " + table["reference"], kind="best layer")
+    table = pd.concat([rows_of(table, task=task) for task in SCORED])
     style = Lanes(
-        wrap=len(tasks),
-        looks={
-            name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
-            for name, hollow, mark in kinds
-        },
+        wrap=len(SCORED),
+        looks={"best layer": look(BLUE, "o")},
+        labels={"best layer": "_best layer"},
         wide=("least", "most"),
         width=3.1,
         lane=0.13,
     )
-    on = lanes(table, "value", "pair", hue="layers", col="task", style=style)
+    on = lanes(table, "value", "pair", hue="kind", col="task", style=style)
     across(on, 0, **ZERO)
     handles = [handle("interval: inner documents, outer runs too", ZERO, marker="|")]
     return on.titles(NAMES).done("score of the first model less the second's", handles=handles)
+
+
+# --- a training that is measured ------------------------------------------------------------------
+
+#: What a checkpoint is chosen by → the column of a course, and whether the least is the best.
+CHOICES = {
+    "LD, lowest": ("lens_ld", True),
+    "MD, like length, highest": ("lens_md_like_length", False),
+    "loss on held-out translations, lowest": ("loss", True),
+    "last": ("step", False),
+}
+#: Columns that no two runs have in common.
+CLOCKS = ("seconds", "lens_seconds")
+
+
+@dataclass(frozen=True)
+class CourseRecipe:
+    """All that decides a course. Text: `n_lines` lines of NTREX-128 that members learn from, too.
+
+    ``shuffled``: a sentence is paired with the translation of another one, so that there is no
+    translation to learn. ``measured`` and ``tried`` name the corpora of the lens and of what its
+    choice is tried on, of which ``n_positions`` are drawn by ``seed``.
+    """
+
+    model: str = "mini-xlmr"
+    languages: tuple[str, ...] = ("de", "en", "ja", "ru")
+    n_lines: int = 600
+    shuffled: bool = False
+    steps: int = 320
+    every: int = 40
+    pairs: int = 32  #: translations a step
+    learning_rate: float = 5e-4
+    temperature: float = 0.1
+    max_length: int = 64
+    measured: str = "wmt24pp"
+    tried: str = "flores200-100"
+    n_positions: int = 100
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("n_lines", "steps", "every", "pairs", "max_length", "n_positions"):
+            checks.whole(getattr(self, name), name)
+        if len(self.languages) < 2:
+            raise ValueError("two languages or more are needed: a translation is between two")
+
+
+def aligned_course(recipe: CourseRecipe) -> pd.DataFrame:
+    """Loss and scores at every evaluation of a training, the first before it begins.
+
+    Columns: ``step``, ``loss`` on held-out translations in nats, the scores of `Lens` on the text
+    ``measured``, the same with ``tried_`` in front on the other, and, of the whole run,
+    ``seconds`` and those that one lens has taken of them, ``lens_seconds``.
+    """
+    texts = {}
+    for name in ("measured", "tried"):
+        codes = list(recipe.languages)
+        text = parallel.load(getattr(recipe, name), codes, drop_duplicates=True)
+        texts[name] = text.take(min(recipe.n_positions, len(text)), recipe.seed)
+    about = {
+        "recipe": {**asdict(recipe), "languages": list(recipe.languages)},
+        "model": identity.fingerprint(recipe.model),
+        "learnt": pretraining_text.file_hashes(),
+        "texts": {
+            name: [text.text_hash(x) for x in text.languages] for name, text in texts.items()
+        },
+    }
+    return work.result(COURSE, about, recipe, texts)
+
+
+#: What a course learns from → whether it is shuffled.
+LEARNT = {"translations": False, "shuffled translations": True}
+#: What translations change, less what shuffled ones do.
+APART = "the first less the second"
+#: Scores of a lens → what they are called.
+TASKS = {"ld": "LD", "md": "MD", "md_like_length": "MD, like length", "retrieval": "retrieval"}
+
+
+def courses(recipe: CourseRecipe, seeds: Mapping[str, Sequence[int]]) -> pd.DataFrame:
+    """`aligned_course` by what is learnt (of `LEARNT`) and seed: ``learnt`` and ``seed`` added."""
+    tables = [
+        aligned_course(replace(recipe, shuffled=LEARNT[learnt], seed=seed)).assign(
+            learnt=learnt, seed=seed
+        )
+        for learnt, some in seeds.items()
+        for seed in some
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def over_seeds(values: pd.Series) -> pd.Series:
+    """Mean of the runs and its 95 % interval by Student's t: ``score``, ``low``, ``high``.
+
+    Without an interval where there is one run.
+    """
+    n, reach = len(values), np.nan
+    if n > 1:
+        reach = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    mean = values.mean()
+    return pd.Series({"score": mean, "low": mean - reach, "high": mean + reach})
+
+
+def course_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """The scores of `courses`, a row each: ``learnt, seed, step, text, task, score``.
+
+    ``text``: that which is measured, or on which a choice is "tried".
+    """
+    texts = {"measured": "lens_", "tried": "tried_"}
+    return pd.concat(
+        table.rename(columns={f"{start}{short}": task for short, task in TASKS.items()})
+        .melt(["learnt", "seed", "step"], [*TASKS.values()], "task", "score")
+        .assign(text=text)
+        for text, start in texts.items()
+    )
+
+
+def course_changes(scores: pd.DataFrame) -> pd.DataFrame:
+    """Changes from first to last, over seeds: ``learnt, text, task, score, low, high``.
+
+    Under the name `APART` also those of translations less those of shuffled ones, seed by seed.
+    """
+    runs = scores.groupby(["learnt", "text", "task", "seed"], sort=False)["score"]
+    changes = runs.last() - runs.first()
+    paired = changes.unstack("learnt", sort=False)
+    if {*LEARNT} <= {*paired}:
+        translated, shuffled = (paired[name].dropna() for name in LEARNT)
+        apart = pd.concat({APART: (translated - shuffled).dropna()}, names=["learnt"])
+        changes = pd.concat([changes, apart])
+    over = changes.groupby(["learnt", "text", "task"], sort=False).apply(over_seeds)
+    return over.unstack().reset_index()
+
+
+def choices_over_seeds(table: pd.DataFrame, score: str) -> pd.DataFrame:
+    """`course_choices` of each seed that learnt translations: the steps, and what is lost."""
+    runs = table[table["learnt"] == "translations"].groupby("seed")
+    chosen = pd.concat({seed: course_choices(rows, score) for seed, rows in runs}, names=["seed"])
+    by_rule = chosen.groupby("chosen by", sort=False)
+    lost = by_rule["lost"].apply(over_seeds).unstack().rename(columns={"score": "lost"})
+    return lost.assign(steps=by_rule["step"].apply(lambda steps: " · ".join(map(str, steps))))
+
+
+def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
+    """What each rule of `CHOICES` chooses of a course: ``step``, ``score`` there, and what it lost.
+
+    ``lost``: the best score at any checkpoint less that at the chosen one. Of several equal ones
+    the first.
+    """
+    chosen = {
+        rule: table.loc[table[column].idxmin() if least else table[column].idxmax()]
+        for rule, (column, least) in CHOICES.items()
+    }
+    rows = pd.DataFrame(chosen).T.rename_axis("chosen by")
+    lost = (table[score].max() - rows[score]).astype(float)
+    return pd.DataFrame({"step": rows["step"].astype(int), "score": rows[score], "lost": lost})
+
+
+# --- a run ----------------------------------------------------------------------------------------
+
+
+def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Pairs to learn from, one a line and each of two languages, and held-out translations."""
+    text, held_out = pretraining_text.read_text(recipe.languages)
+    lines, codes = text["ntrex"], recipe.languages
+    ids = sorted(set.intersection(*(set(lines[code]) for code in codes)), key=int)
+    draw = np.random.default_rng(recipe.seed)
+    ids = [ids[i] for i in draw.permutation(len(ids))[: recipe.n_lines]]
+    # a line once: what translates both of a pair would be taken for a wrong answer
+    twos = list(itertools.permutations(codes, 2))
+    learnt = [
+        (lines[a][name], lines[b][name])
+        for name, (a, b) in zip(ids, itertools.cycle(twos), strict=False)
+    ]
+    if recipe.shuffled:  # of the next line in the same two languages
+        others = learnt[len(twos) :] + learnt[: len(twos)]
+        learnt = [(one, other) for (one, _), (_, other) in zip(learnt, others, strict=True)]
+    held = zip(range(len(held_out[codes[0]])), itertools.cycle(twos), strict=False)
+    return learnt, [(held_out[a][i], held_out[b][i]) for i, (a, b) in held]
+
+
+def _trainer(
+    recipe: CourseRecipe, folder: str, lenses: Sequence[callbacks.Lens]
+) -> transformers.Trainer:
+    """All of the training but its start."""
+
+    class OfTranslations(transformers.Trainer):
+        """A trainer of a bare encoder whose batches are translations, one row below the other."""
+
+        temperature: float
+
+        def compute_loss(
+            self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
+        ) -> torch.Tensor:
+            """`contrastive_loss`, both directions; in nats."""
+            batch = batches.Batch(inputs["input_ids"], inputs["attention_mask"].bool())
+            return objectives.contrastive_loss(model, batch, self.temperature)
+
+        def prediction_step(
+            self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor], *_: Any, **__: Any
+        ) -> tuple[torch.Tensor, None, None]:
+            """The loss alone."""
+            with torch.no_grad():
+                loss = self.compute_loss(model, self._prepare_inputs(inputs))
+            return loss, None, None
+
+    encoder = loading.load(recipe.model, device="cpu", dtype="float32")
+    encoder.model.requires_grad_(True)
+    learnt, held_out = translations(recipe)
+
+    def rows(pairs: Sequence[tuple[str, str]]) -> Mapping[str, torch.Tensor]:
+        both = [sentence for pair in pairs for sentence in pair]
+        options = {"padding": True, "truncation": True, "max_length": recipe.max_length}
+        return encoder.tokenizer(both, return_tensors="pt", **options)
+
+    arguments = transformers.TrainingArguments(
+        folder,
+        max_steps=recipe.steps,
+        learning_rate=recipe.learning_rate,
+        seed=recipe.seed,
+        per_device_train_batch_size=recipe.pairs,
+        per_device_eval_batch_size=recipe.pairs,
+        warmup_steps=recipe.steps // 10,
+        lr_scheduler_type="constant_with_warmup",
+        eval_strategy="steps",
+        eval_steps=recipe.every,
+        eval_on_start=True,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        remove_unused_columns=False,
+    )
+    trainer = OfTranslations(
+        encoder.model,
+        arguments,
+        data_collator=rows,
+        train_dataset=learnt,
+        eval_dataset=held_out,
+        processing_class=encoder.tokenizer,
+        callbacks=list(lenses),
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.temperature = recipe.temperature
+    return trainer
+
+
+def _course(recipe: CourseRecipe, texts: Mapping[str, ParallelCorpus]) -> pd.DataFrame:
+    """The cut point: a training from its first step to its last."""
+    options = {"max_length": recipe.max_length}
+    lens, other = (callbacks.Lens(texts[name], **options) for name in ("measured", "tried"))
+    # The trainer seeds what everybody shares: it gets it for a while, and one thread.
+    with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng([]), one_thread(), quiet():
+        trainer = _trainer(recipe, folder, [lens, other])
+        began = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - began - other.seconds
+    losses = {
+        row["step"]: row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row
+    }
+    table = lens.history.assign(loss=lens.history["step"].map(losses))
+    tried = other.history.drop(columns="step").add_prefix("tried_")
+    tried.columns = tried.columns.str.replace("tried_lens_", "tried_")
+    return table.join(tried).assign(seconds=seconds, lens_seconds=lens.seconds)
+
+
+def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
+    """The largest difference but for the clocks'."""
+    both = [table.drop(columns=list(CLOCKS)) for table in (stored, computed)]
+    return work.largest_difference(*both)
+
+
+#: A training parts from itself on another processor; scores stay within some points.
+COURSE = work.Kind("alignment-course", _course, version=1, tolerance=0.1, difference=_apart)
+
+
+@styled
+def training_course(table: pd.DataFrame) -> Figure:
+    """LD and MD of the measured text at every evaluation, a panel what is learnt; bands: seeds.
+
+    ``table``: `course_scores`.
+    """
+    tasks = [task for task in TASKS.values() if task != "retrieval"]
+    table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
+    table = table["score"].apply(over_seeds).unstack().reset_index()
+    on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")
+    return on.done("training step", "ABX score", handles=abx_figures.with_lines(on))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from models_2_training import (
+from models_1_family import (
     APART,
     TASKS,
     CourseRecipe,

@@ -6,7 +6,7 @@ import pytest
 
 import models_1_family
 from family.recipes import RECIPES, describe
-from tests import tiny, toy
+from tests import toy
 
 # --- what a member is ----------------------------------------------------------------------------
 
@@ -15,11 +15,10 @@ def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in (str(tmp_path / "mine"), "somebody/something"):
-        row = models_1_family.members([name], {name: "mini-xlmr"}, {}, 5.0).iloc[0]
+        row = models_1_family.members([name], {name: "mini-xlmr"}, {}).iloc[0]
         assert row.name == name.removeprefix(f"{tmp_path}/")
         assert "".join(row.drop("differs from")) == ""
         assert models_1_family.recipe(name) is None
-        assert models_1_family.losses([name]).empty
         assert models_1_family.held_out([name]).empty
 
 
@@ -42,14 +41,6 @@ def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
         models_1_family.recipe(name)
 
 
-# --- vocabularies --------------------------------------------------------------------------------
-
-
-def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
-    names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
-    decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
-    kinds = models_1_family.distinct_vocabularies([*names, decoder])
-    assert {kind: models for kind, (_, models) in kinds.items()} == {
-        "BPE": ["one", "two"],
-        "BPE of three": ["three"],
-    }
+def test_settings_in_which_members_differ_are_named() -> None:
+    differences = models_1_family.unlike("mini-mbert", "mini-xlmr")
+    assert differences == ["architecture xlm-roberta → bert", "vocabulary BPE → WordPiece"]

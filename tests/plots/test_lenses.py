@@ -12,7 +12,6 @@ import abx_3_tradeoff
 import abx_4_languages
 import igap_2_ranking
 import mexa_2_estimation
-import models_1_family
 from shared import mexa_figures, mixing_figures, pair_regressions
 from shared import xprobe_figures as figures
 from tests.plots.test_primitives import contrast
@@ -70,7 +69,6 @@ DRAWN = {
         rows_of(made(checkpoint=STEPS, **LDMD_MATCHED), MODELS[1]),
         references={"a bag": rows(0, "score", **LDMD)},
     ),
-    "member_profiles": lambda: models_1_family.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
     "checkpoint_layer_map": lambda: abx_2_dynamics.checkpoint_layer_map(
         made(checkpoint=tuple(range(0, 18_000, 1_000)), layer=(0, 1), **LDMD_MATCHED)
     ),
