@@ -230,9 +230,16 @@ def with_explorer(text: str, explorer: Path) -> str:
 
 
 def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> None:
-    """Write all pages of the book into a folder that is made anew, with the explorer, if made."""
+    """Write all pages of the book into a folder that is made anew, with the explorer, if made.
+
+    ValueError for a folder with files that are not pages of a book.
+    """
+    sign = folder / ".made-by-xlx-book"
+    if folder.exists() and any(folder.iterdir()) and not sign.exists():
+        raise ValueError(f"{folder} holds files that are no book's: give an empty or a new folder")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    sign.touch()
     pages = Pages(folder)
     for made in (answers, gallery, exercises, functions.functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))

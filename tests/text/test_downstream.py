@@ -3,7 +3,6 @@
 import copy
 import json
 import random
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -307,10 +306,8 @@ def test_two_numbers_of_questions_are_a_question(tmp_path: Path, seed: int) -> N
     for date, n in enumerate(numbers):
         samples = {x: {"original": 900, "effective": n} for x in XNLI}
         put(tmp_path / f"{date}.json", harness(XNLI, date=date, n_samples=samples))
-    words = " and ".join(
-        f"{n} questions in {tmp_path / f'{i}.json'}" for i, n in enumerate(numbers)
-    )
-    with pytest.raises(TextError, match=re.escape(f"{words}; which?")):
+    words = " and ".join(f"{n} questions in .*{i}.json.*" for i, n in enumerate(numbers))
+    with pytest.raises(TextError, match=rf"xnli m de: {words}; which\?"):
         downstream.read_tasks(tmp_path)
     same = {x: {"original": 900, "effective": numbers[0]} for x in XNLI}
     put(tmp_path / "1.json", harness(XNLI, date=1, n_samples=same))

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 
 from typer import Argument, Option
@@ -52,6 +52,16 @@ class Command:
         """ValueError for options that cannot be, before anything is done."""
 
 
+#: What changes no number, or stands in the name of a report.
+_OF_THE_MACHINE = ("model", "models", "estimate", "out", "device", "device_map", "token_budget")
+_OF_THE_MACHINE += ("no_notebook",)
+
+
+def usual(option: Field) -> object:
+    """The value of an option where none is given."""
+    return getattr(option.default, "default", option.default)
+
+
 @dataclass(kw_only=True)
 class Writing(Command):
     """A command that takes a while, and writes."""
@@ -68,8 +78,15 @@ class Writing(Command):
             raise ValueError(f"--out {folder}: nothing can be written in {there}: name a folder")
 
     def folder(self, label: str) -> Path:
-        """Where it writes."""
-        return self.out or paths.BUILD / "reports" / file_name(label)
+        """Where it writes: a folder for each model, text and set of options that change numbers."""
+        chosen = {
+            x.name: str(value)
+            for x in fields(self)
+            if x.name not in _OF_THE_MACHINE and (value := getattr(self, x.name)) != usual(x)
+        }
+        digest = hashlib.sha256(repr(chosen).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+        name = f"{file_name(label)}-{digest}" if chosen else file_name(label)
+        return self.out or paths.BUILD / "reports" / name
 
 
 @dataclass(kw_only=True)

@@ -21,6 +21,7 @@ from xlx.report.page import report_page, write_page
 from xlx.report.sentences import answers_of, undefined_layers
 from xlx.report.tables import (
     FEW_LABELS,
+    TABLES,
     ProbeSizes,
     measured_models,
     report_tables,
@@ -81,6 +82,9 @@ class Report(options.Aligning):
         )
         print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
         print(estimate(models, references, corpus))
+        about = about_report(models, references, corpus) | {"pivot": pivot, "quick": self.quick}
+        folder = self.folder("+".join(about["models"]))
+        check_free(folder, about)
         if self.estimate:
             return
         few = 120 if self.quick else 1000
@@ -96,8 +100,6 @@ class Report(options.Aligning):
         )
         tables = report_tables(measured, tell)
         notes += undefined_layers(tables)
-        about = about_report(models, references, corpus) | {"pivot": pivot, "quick": self.quick}
-        folder = self.folder("+".join(about["models"]))
         tell("explorer: all pairs and layers")
         tell(write_report(folder, tables, about, notes, explored(measured)))
         if not self.no_notebook and self.leave and (left := self.leave(folder, self, corpus)):
@@ -161,6 +163,18 @@ def estimate(
     )
 
 
+def check_free(folder: Path, about: Mapping[str, object]) -> None:
+    """ValueError where a folder holds the report of other models or text, or of other options."""
+    there = folder / "report.json"
+    if there.is_file():
+        before = json.loads(there.read_text(encoding="utf-8"))
+        if {name: before.get(name) for name in about} != json.loads(json.dumps(about)):
+            raise ValueError(
+                f"--out {folder} holds another report ({', '.join(before.get('models', ()))} on "
+                f"{before.get('text')}): name another folder, or remove this one"
+            )
+
+
 def write_report(
     folder: Path,
     tables: Mapping[str, pd.DataFrame],
@@ -173,6 +187,9 @@ def write_report(
     Raises `store.StoreError` where the disk is full.
     """
     answers = [answer for model in about["models"] for answer in answers_of(tables, model)]
+    for name in TABLES.keys() - tables.keys():  # of the same report with fewer options
+        for file in (folder / "tables").glob(f"{name}.*"):
+            file.unlink()
     for name, table in tables.items():
         store.write_whole(folder / f"tables/{name}.parquet", table.to_parquet(index=False))
     written = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
