@@ -1,4 +1,4 @@
-"""What a cheap lens says of a dear one: languages, lines between models, models, layers, claims.
+"""What a cheap lens says of a dear one: languages, lines between models, models; and all claims.
 
 Tables have ``lens`` (what is measured), ``score``, ``low``, ``high`` (95 %), shares in [0, 1].
 """
@@ -10,11 +10,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from printed.abx_claims import AbxNumbers
+from printed.igap_claims import IgapTables
+from printed.mexa_claims import MexaTables
+from printed.mixing_claims import PrintedScores
+from printed.xprobe_claims import PrintedTables
 from shared import probe_setups
 from shared.abx_tables import ends, layer_contrasts
 from shared.lenses import Inference
 from shared.mexa_tables import language_families, language_scripts, task_scores
 from shared.pair_regressions import held_out, unseen_share
+from shared.shown import with_interval
 from xlx.experiment.grids import groups_of
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
@@ -22,8 +28,8 @@ from xlx.experiment.scoring import Subject
 from xlx.measures import mixing, statistics
 from xlx.measures.abx import PairScores
 from xlx.plots.panels import across
-from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import ZERO, styled
+from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
+from xlx.plots.style import ZERO, look, looks, styled
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
@@ -46,8 +52,16 @@ LENSES = {
 SURFACE, ALIGNED = ("bag", "subwords", "Latin"), "MEXA"
 #: Lenses of which less is no sign of more: an untrained network has least.
 NO_QUALITY = ("LD, lowest", "drop across")
-#: How a claim ends, against the direction that the paper gives.
-VERDICTS = ("contradicts", "open", "supports")
+#: How a claim ends, against the direction that the paper gives: what fails first.
+VERDICTS = ("does not hold", "holds in part", "cannot be told", "holds")
+#: Papers and what audits their printed claims.
+PAPERS = {
+    "ABX": AbxNumbers,
+    "MEXA": MexaTables,
+    "IGAP": IgapTables,
+    "within/across": PrintedScores,
+    "X-Probe": PrintedTables,
+}
 #: How often languages are permuted, families drawn.
 N_PERMUTED = 1000
 
@@ -167,32 +181,7 @@ def comparisons(table: pd.DataFrame, guesses: Mapping[str, float] | None = None)
     return both.assign(apart=both["data_x"] != both["data_y"])
 
 
-# --- layers ---------------------------------------------------------------------------------------
-
-
-def layer_rows(model: str, layers: pd.DataFrame, **others: pd.Series) -> pd.DataFrame:
-    """Scores of a model by layer: of `lenses.by_layer`, and more, each a series by layer.
-
-    LD is turned round, 1 - LD, so that more is more shared in all rows.
-    """
-    of_model = layers[layers["subject"] == model]
-    rows = {
-        task: part.set_index("layer")["score"]
-        for task, part in of_model.groupby("task", sort=False)
-    }
-    rows = {
-        "1 − LD": 1 - rows["LD"],
-        "matched MD": rows["MD, like length"],
-        "retrieval": rows["retrieval"],
-    } | others
-    table = pd.concat(rows, names=["measure"]).rename("score").reset_index()
-    spread = table.groupby("measure")["score"]
-    least, most = spread.transform("min"), spread.transform("max")
-    return table.assign(
-        model=model,
-        scaled=(table["score"] - least) / (most - least),
-        written=np.where(table["score"] == most, table["score"].map("{:.2f}".format), ""),
-    )
+# --- languages ------------------------------------------------------------------------------------
 
 
 def pos_abroad(model: str, seed: int) -> pd.DataFrame:
@@ -206,9 +195,6 @@ def pos_abroad(model: str, seed: int) -> pd.DataFrame:
     table = table[table["source"] != table["target"]]
     keys = ["source", "target", "layer"]
     return table.groupby(keys, sort=False)["accuracy"].mean().reset_index()
-
-
-# --- languages ------------------------------------------------------------------------------------
 
 
 def language_predictors(
@@ -266,13 +252,33 @@ def predicted(
 def judged(rows: Sequence[tuple[str, str, str, Sequence[float]]]) -> pd.DataFrame:
     """Claims with their numbers, each of (paper, claim, on what, (value, low, high)).
 
-    The number is above zero in the direction of the paper. What contradicts stands first.
+    The number is above zero in the direction of the paper.
     """
     columns = ["paper", "claim", "on", *ENDS]
     table = pd.DataFrame([(*names, *ends) for *names, ends in rows], columns=columns)
-    verdict = 1 + (table["low"] > 0).astype(int) - (table["high"] < 0)
-    table["verdict"] = verdict.map(dict(enumerate(VERDICTS)))
-    return table.iloc[np.argsort(verdict, kind="stable")].reset_index(drop=True)
+    verdict = np.select([table["low"] > 0, table["high"] < 0], [VERDICTS[3], VERDICTS[0]], "")
+    return table.assign(verdict=np.where(verdict == "", VERDICTS[2], verdict))
+
+
+def all_claims(ours: pd.DataFrame) -> pd.DataFrame:
+    """All that five papers say of their numbers, by the audits, and ``ours``, what fails first.
+
+    ``ours``: `judged`. ``verdict``, ``paper``, ``tested`` ("in print", or "here" in models of this
+    repository), ``claim``, ``found``.
+    """
+    here = ours.assign(
+        tested="here",
+        claim=ours["claim"] + " (" + ours["on"] + ")",
+        found=with_interval(ours, "score", "+.2f"),
+    )
+    printed = [
+        tables().audit.claims.assign(paper=paper, tested="in print")
+        for paper, tables in PAPERS.items()
+    ]
+    table = pd.concat([*printed, here])[["verdict", "paper", "tested", "claim", "found"]]
+    table["verdict"] = pd.Categorical(table["verdict"], VERDICTS, ordered=True)
+    table["paper"] = pd.Categorical(table["paper"], PAPERS)
+    return table.sort_values(["verdict", "tested", "paper"], kind="stable", ignore_index=True)
 
 
 def beyond(ends: Sequence[float], rival: Sequence[float]) -> list[float]:
@@ -330,23 +336,6 @@ def claims_of_probes(probes: Mapping[str, pd.DataFrame], names: Mapping[str, str
 # --- figures --------------------------------------------------------------------------------------
 
 
-@styled
-def layer_maps(table: pd.DataFrame) -> Figure:
-    """Where each measure is high: one panel per model, one row per measure, one column per layer.
-
-    Colours go from the measure's lowest layer to its highest, whose score is written.
-    """
-    style = Cells(
-        bar="from its lowest layer (dark) to its highest (bright)",
-        sharex=False,
-        sharey=False,
-        cell=(0.36, 0.24),
-        wrap=1,
-    )
-    on = heatmap(table, "layer", "measure", "scaled", col="model", style=style)
-    return on.done("layer (0: embeddings)", "")
-
-
 #: What `predictor_lanes` calls the predictors.
 PREDICTORS = {
     "bag": "subwords shared with English",
@@ -365,3 +354,31 @@ def predictor_lanes(table: pd.DataFrame) -> Figure:
     for axes in on.axes.values():
         axes.set_xlim(-1.02, 1.02)
     return on.done("correlation over languages of a predictor with the score of the task")
+
+
+@styled
+def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> Figure:
+    """What each model does against μ, a point a language, with the lines of all models.
+
+    ``mu``, ``outcomes``: language by model.
+    """
+    points = pd.concat(
+        pd.DataFrame({"mu": mu[name], "score": outcomes[name], "model": name, "kind": "language"})
+        for name in mu
+    )
+    lines = pd.concat(
+        pd.DataFrame({"x": [0, 1], "y": np.polyval(line, [0, 1]), "line": name, "model": model})
+        for name in mu
+        for line in [np.polyfit(mu[name], outcomes[name], 1)]
+        for model in mu
+    )
+    style = Points(
+        looks={"language": look("0.5", "o")}, size=6, alpha=0.5, width=2.7, height=2.6, wrap=3
+    )
+    on = scatter(points, "mu", "score", hue="kind", col="model", style=style)
+    plain = {name: shown | {"marker": ""} for name, shown in looks([*mu]).items()}
+    labels = {name: f"line of {name}" for name in mu}
+    on = curves(lines, "x", "y", hue="line", style=Curves(looks=plain, labels=labels), on=on)
+    for axes in on.axes.values():
+        axes.set(xlim=(-0.03, 1.03), ylim=(0, 1))
+    return on.done("MEXA score μ (share of hits)", "accuracy on topics")

@@ -59,9 +59,13 @@ def test_claims_that_contradict_stand_first_and_twins_are_taken_off() -> None:
     less = synthesis.beyond((0.1, 0.07, 0.13), (0.3, 0.26, 0.34))
     assert less == pytest.approx([-0.2, -0.25, -0.15])
     ends = {"a": more, "b": (0.0, -0.1, 0.1), "c": less}
-    judged = synthesis.judged([("paper", "claim", x, y) for x, y in ends.items()])
-    verdicts = dict(zip(judged["on"], judged["verdict"], strict=True))
-    assert [*verdicts.items()] == [("c", "contradicts"), ("b", "open"), ("a", "supports")]
+    judged = synthesis.judged([("ABX", "claim", x, y) for x, y in ends.items()])
+    claims = synthesis.all_claims(judged)
+    assert len(claims) == 145 + 3
+    here = claims[claims["tested"] == "here"]
+    assert here["verdict"].tolist() == ["does not hold", "cannot be told", "holds"]
+    assert here["found"].tolist()[0] == "-0.20 (-0.25 to -0.15)"
+    assert claims["verdict"].is_monotonic_increasing
 
 
 @pytest.mark.parametrize(("noise", "low", "high"), [(0.0, 0.999, 1.0), (30.0, -0.6, 0.1)])
