@@ -29,7 +29,7 @@ READY := $(VENV)/.ready
 
 # Notebooks that take longest: first, so that two side by side end together.
 LONGEST := xprobe-3-mapping mixing-4-controls mixing-3-qa igap-2-ranking igap-3-models abx-5-probing \
-	igap-4-directions mixing-1-nli abx-6-transfer
+	mixing-1-nli abx-6-transfer
 
 ALL := $(sort $(basename $(notdir $(wildcard notebooks/*.ipynb))))
 PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))

@@ -4,13 +4,13 @@ Tables hold rates in [0, 1]; axes show them as the paper prints them, in per cen
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from shared.mixing_tables import ratio_values
 from shared.shown import as_points, in_points
 from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
@@ -23,7 +23,6 @@ from xlx.plots.style import GUESSING, ZERO, looks, styled
 GAPS = {
     "transfer_gap": "transfer gap\n(points)",
     "interlingual": "interlingual gap,\nIGAP (points)",
-    "translated": "error on\ntranslations (%)",
 }
 #: The parts of an error, from the left.
 PARTS = {
@@ -33,6 +32,8 @@ PARTS = {
 }
 #: Two ways to know nothing of a language, as columns of curves.
 NOTHING = {"chance": "guessing in the target", "one_label": "the commonest label there"}
+#: Shares of subwords below which a pair shares few, and above which many.
+FEW, MANY = 0.2, 0.5
 NO_MODEL = {"linestyle": "none", "marker": "x", "markersize": 3.5}
 
 
@@ -49,32 +50,50 @@ def directed(table: pd.DataFrame, here: Mapping[str, str], targets: Sequence[str
 def by_target(gaps: pd.DataFrame, strings: pd.Series, printed: pd.Series) -> pd.DataFrame:
     """`Transfers.gap_table` of one source beside baselines, in points as text."""
     columns = {
-        "IGAP": gaps["minimum"].map(in_points),
-        "by seed": as_points(gaps, "value"),
+        "minimum": gaps["minimum"].map(in_points),
+        "IGAP": as_points(gaps, "value"),
         "kept": as_points(gaps, "kept"),
-        "guess": gaps["guess"].map(in_points),
         "strings": strings.reindex(gaps.index).map(in_points),
         "printed": printed.reindex(gaps.index).map(in_points),
     }
     return pd.DataFrame(columns).replace("no model", "")
 
 
-def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFrame:
-    """IGAP by source and class of the pair, mean over targets, and differences of two classes.
+def loss_correlations(of_model: Transfers) -> pd.Series:
+    """Mean correlation (φ) of what two last checkpoints get wrong in translation, by what differs.
 
-    ``value``, ``low``, ``high``, with seeds and premises as what varies: a premise has a hypothesis
-    of each class, so a difference is paired.
+    Of one source; "seed": in one language; "language": of one run; "both".
     """
-    part, rows = next(iter(of_model.task.train.values())), {}
-    losses, groups = of_model.losses(level, tolerance), groups_of(part)
-    by_name = {name: part.labels == i for i, name in enumerate(part.classes)}
-    weights = {name: mask / mask.mean() for name, mask in by_name.items()}
-    weights |= {f"{a} less {b}": weights[a] - weights[b] for a, b in combinations(by_name, 2)}
-    for source in dict.fromkeys(source for source, _ in losses):
-        mean = np.mean([x for key, x in losses.items() if key[0] == source], axis=0)
-        rows |= {(source, x): crossed_interval(mean * w, groups) for x, w in weights.items()}
-    table = pd.DataFrame(rows, ["value", "low", "high"]).T
-    return table.rename_axis(["source", "class"])
+    wrong = np.array([*of_model.last_wrong("train").values()], float)
+    n_targets, n_seeds, n = wrong.shape
+    target, seed = np.divmod(np.arange(n_targets * n_seeds), n_seeds)
+    differs = target[:, None] != target, seed[:, None] != seed
+    r = np.corrcoef(wrong.reshape(-1, n))
+    masks = {"seed": (0, 1), "language": (1, 0), "both": (1, 1)}
+    return pd.Series(
+        {x: r[(differs[0] == t) & (differs[1] == s)].mean() for x, (t, s) in masks.items()}
+    )
+
+
+def by_overlap(
+    of_model: Transfers, overlap: np.ndarray, level: float, tolerance: float
+) -> pd.DataFrame:
+    """What of entailed and other pairs is lost where source texts share few or many subwords.
+
+    ``overlap``, ``(n,)``: shares of the source's pairs; few: below `FEW`, many: above
+    `MANY`. A row a class: both and their difference, with intervals, mean over targets.
+    """
+    part = next(iter(of_model.task.train.values()))
+    lost = np.mean([*of_model.losses(level, tolerance).values()], axis=0)
+    rows = {}
+    for k, name in enumerate(part.classes):
+        masks = [(part.labels == k) & x for x in (overlap < FEW, overlap > MANY)]
+        few, many = (ratio_values(lost * x, 1.0 * x) for x in masks)
+        values = {"few": few, "many": many, "few less many": few - many}
+        rows[name] = {
+            x: in_points(*crossed_interval(y, groups_of(part))) for x, y in values.items()
+        }
+    return pd.DataFrame(rows).T
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -89,15 +108,12 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model is in the window: there
     the curve is broken and a cross of its colour stands in the strip below; ``chance`` and
     ``one_label`` are the gaps of models that guess in the target language and that give it the
-    commonest label. The third row has the error on the translations, training error and
-    interlingual gap together: where it is level, nothing crosses, and the gap above it grows all
-    the same as the training error falls. Training errors above the highest level are left out;
+    commonest label. Training errors above the highest level are left out;
     where that leaves nothing, crosses and lines alone are drawn.
     """
     levels = np.unique(lines["level"])
     step = levels[-1] - levels[-2] if len(levels) > 1 else 0.05
     points = _directed(points[points["training"] <= levels[-1] + step + 1e-9])  # rounding
-    points["translated"] = points["training"] + points["interlingual"]
     lines = _directed(lines).assign(percent=100 * lines["level"], quantity="interlingual")
     long = points.melt(["model", "direction", "training"], list(GAPS), "quantity").dropna()
     # a direction in which nothing was learnt that far has its panels, too
@@ -127,14 +143,10 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     alike = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
     known = zip([*NOTHING.items()][: 2 - alike], ((0, (1, 2)), (0, (6, 3))), strict=False)
     for (column, label), dash in known:
-        for quantity, more in (("interlingual", 0), ("translated", lines["level"])):
-            style = Curves(
-                interval=False, labels=label, scale=100, looks=GUESSING | {"linestyle": dash}
-            )
-            nothing = lines.drop_duplicates(["direction", "level"]).assign(
-                quantity=quantity, nothing=lines[column] + more
-            )
-            curves(nothing, "percent", "nothing", style=style, on=on)
+        shown = GUESSING | {"linestyle": dash}
+        style = Curves(interval=False, labels=label, scale=100, looks=shown)
+        nothing = lines.drop_duplicates(["direction", "level"])
+        curves(nothing, "percent", column, style=style, on=on)
     strip = 0.05 + 0.045 * len(styles)
     for axes, rows in on.each(lines):
         axes.set_xlim(100 * (levels[-1] + step), -5 * (levels[-1] + step))
@@ -190,6 +202,5 @@ def _rows_named(on: Panels, labels: Mapping[str, str]) -> None:
     for (part, direction), axes in on.axes.items():
         axes.set_title(direction if part == first[0] else "")
         axes.set_ylabel(labels[part] if direction == first[1] else "")
-        if part != "translated":
-            axes.axhline(0, **ZERO | {"zorder": 1})
+        axes.axhline(0, **ZERO | {"zorder": 1})
     on.figure.align_ylabels()

@@ -1,96 +1,140 @@
-"""Metrics that rank the directions of transfer (Table 1 of the IGAP paper)."""
+"""Does IGAP rank the directions of transfer? Tables 1 and 5, Figures 2 to 6 of its paper.
+
+Orders are scored by Equation 6 (`igap.ranking_accuracy`): the share of pairs of targets in order.
+"""
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from shared import ranking
-from xlx.experiment.transfers import Transfers
-from xlx.measures import igap, statistics
-from xlx.plots.panels import order
-from xlx.plots.primitives import Curves, Lanes, curves, lanes
-from xlx.plots.style import BLUE, GUESSING, VERMILION, look, styled
+from shared.claims import ENDS, crossed
+from shared.shown import as_points, in_points, joint_order, scale_about
+from xlx.experiment.transfers import (
+    DIRECTION,
+    Transfers,
+    TransferTask,
+    shared_subwords,
+    transfer_task,
+)
+from xlx.measures import statistics
+from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
+from xlx.plots.panels import HATCHED, number
+from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
+from xlx.plots.style import ABOUT, BLUE, GUESSING, HIGH, VERMILION, look, styled
+from xlx.results.deferred import deferred
+from xlx.subjects.identity import title
+from xlx.subjects.jobs import Recipe, Sparing
+
+stats = deferred("scipy.stats")
 
 FROZEN_LABELS = "random labels, frozen"
+#: What another source has in the place of a metric: test accuracies, or IGAP.
+OTHER_SOURCES, OTHER_IGAP = "accuracy, other sources", "IGAP, other sources"
+MAPS = {
+    "accuracy": "test accuracy (%)",
+    "igap": "IGAP (points)",
+    "transfer_gap": "transfer gap (points)",
+}
+#: What Figure 3 calls accuracy: that on labels that were learnt, in translation.
+TRANSLATED = "accuracy on translations"
+#: (source, target) → values of each seed and example, ``(S, n)``.
+Values = Mapping[tuple[str, str], np.ndarray]
+#: An order of targets, and what is to have it: scores by source and target, high is good.
+World = tuple[pd.Series, pd.DataFrame]
 
 
-def luck_curves(of_model: Transfers, tolerance: float) -> pd.DataFrame:
-    """IGAP of one run at training error 0 by how many checkpoints it is the least of.
+# --- ranking --------------------------------------------------------------------------------------
 
-    A row per ``source``, ``seed`` and ``k``: ``value``, expected over draws of k checkpoints, mean
-    over targets.
+
+def means_of(values: Values) -> pd.Series:
+    """The mean of each direction, by ``source`` and ``target``."""
+    index = pd.MultiIndex.from_tuples(list(values), names=["source", "target"])
+    return pd.Series([x.mean() for x in values.values()], index)
+
+
+def metric_scores(
+    gold: pd.Series, lost: pd.Series, frozen: pd.DataFrame, memorised: pd.DataFrame
+) -> World:
+    """The directions that have an IGAP (``lost``) in order of accuracy, and each metric of them.
+
+    ``frozen``: `igap_tables.frozen`; ``memorised``: `igap_tables.memorised_gaps` of one layer.
+    ValueError where no direction has an IGAP.
     """
-    rows = []
-    for source, seed in dict.fromkeys((run.source, run.seed) for run in of_model.runs):
-        lost = of_model.only(source=source, seed=seed).lost(tolerance)
-        for k in range(1, len(lost[0]) + 1):
-            value = np.mean([igap.rarefied_losses(x, k).mean() for x in lost])
-            rows.append((source, seed, k, value))
-    return pd.DataFrame(rows, columns=["source", "seed", "k", "value"])
-
-
-def igap_scores(transfer: Transfers, tolerance: float) -> pd.DataFrame:
-    """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
-    table = transfer.curves([0.0], tolerance)
-    table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
-    table = table.assign(metric="IGAP", score=-table["igap"])
-    return table[["metric", "source", "target", "score"]]
-
-
-def label_scores(by_draw: pd.DataFrame) -> pd.DataFrame:
-    """Gaps of random labels as a predictor, mean over draws (`igap_tables.gaps_by_draw`)."""
-    rows = [(*name.split(), -gap) for name, gap in by_draw.mean().items()]
-    return pd.DataFrame(rows, columns=["source", "target", "score"]).assign(metric=FROZEN_LABELS)
-
-
-def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.DataFrame) -> pd.DataFrame:
-    """Correlation over directions of `memorised_gaps` with IGAP, one row per ``layer``.
-
-    ``r`` with ``low`` and ``high``, over ``n`` directions; ``gap``: the mean over all directions
-    that there are. ``fine_tuned``: `igap_scores`.
-    """
-    rows = []
-    tuned = fine_tuned.dropna(subset="score").assign(igap=lambda x: -x["score"])
-    for layer, of_layer in frozen.groupby("layer"):
-        both = tuned.merge(of_layer, on=["source", "target"])
-        row = {"layer": layer, "gap": of_layer["gap"].mean(), "n": len(both)}
-        if len(both) > 2:
-            r = statistics.correlation(both, "gap", "igap", languages=("source", "target"))
-            row |= {"r": r.value, "low": r.low, "high": r.high}
-        rows.append(row)
-    return pd.DataFrame(rows).reindex(columns=["layer", "gap", "n", "r", "low", "high"])
-
-
-def rank_metrics(
-    gold: ranking.Gold, predicted: pd.DataFrame, by_draw: Mapping[str, pd.DataFrame] | None = None
-) -> pd.DataFrame:
-    """`rank_directions`, against the other sources, and `permuted_languages` of all metrics.
-
-    Beside the metrics the order that the other sources give, whose noise is that of the gold;
-    sources without a model in the window are left out. ``by_draw``: of metrics that rest on random
-    labels, gaps by draw (`ranking.redrawn`). ValueError where none is left.
-    """
-    metrics = pd.concat([predicted, ranking.other_sources(gold.table)])
-    known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
-    mask = gold.table["source"].isin(known).to_numpy()
-    if not mask.any():
+    if lost.empty:
         raise ValueError(
             "the model has in no source a training error within the tolerance of 0, so that it "
             "has no IGAP: raise the tolerance, the epochs or the learning rate"
         )
-    table, noise, others = gold.table[mask], gold.noise[:, mask], ranking.OTHER_SOURCES
-    again = {m: ranking.redrawn(x, table) for m, x in (by_draw or {}).items()}
-    again[others] = gold.noise @ ranking.others(gold.table)[mask].T
-    ranked = ranking.rank_directions(table, metrics, noise=noise, again=again, against=others)
-    return ranked.merge(permuted_languages(table, metrics).drop(columns="accuracy"), on="metric")
+    gold = gold.loc[lost.index]
+    scores = {
+        "IGAP": -lost,
+        OTHER_SOURCES: ranking.other_sources(gold),
+        OTHER_IGAP: -ranking.other_sources(lost),
+    }
+    by_labels = memorised.set_index(["source", "target"])["gap"]
+    scores[FROZEN_LABELS] = -by_labels.reindex(gold.index)
+    for metric, of_metric in frozen.groupby("metric", sort=False):
+        scores[metric] = of_metric.set_index(["source", "target"])["score"].reindex(gold.index)
+    return gold, pd.DataFrame(scores)
+
+
+def ranked(worlds: Sequence[World], first: str) -> pd.DataFrame:
+    """Mean ranking accuracy of each metric, and how far the ``first`` is ahead of it.
+
+    Means over sources and ``worlds``. ``low``, ``high``: 95 %, over languages: each is left out in
+    turn as source and target (jackknife, Student's t), as a pair of targets hangs together with all
+    others of its two languages.
+    """
+
+    def means(kept: Sequence[World]) -> np.ndarray:
+        table = np.mean([ranking.accuracies(*world).mean().to_numpy() for world in kept], axis=0)
+        return np.stack([table, table[worlds[0][1].columns.get_loc(first)] - table])
+
+    codes = list(dict.fromkeys(itertools.chain(*worlds[0][0].index)))
+    whole, n = means(worlds), len(codes)
+    without = [
+        means(
+            [
+                tuple(x.drop(code, level=0, errors="ignore").drop(code, level=1) for x in world)
+                for world in worlds
+            ]
+        )
+        for code in codes
+    ]
+    apart = np.array(without)[:, 1]
+    error = np.sqrt((n - 1) / n * ((apart - apart.mean(axis=0)) ** 2).sum(axis=0))
+    half = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
+    columns = {"accuracy": whole[0], "ahead": whole[1], "low": whole[1] - half}
+    return pd.DataFrame(columns | {"high": whole[1] + half}, worlds[0][1].columns)
+
+
+def one_seed(measured: Transfers, tolerance: float) -> list[World]:
+    """For each seed, the accuracies of the other seeds, and IGAP and accuracy of that one alone."""
+    worlds = []
+    for seed in dict.fromkeys(run.seed for run in measured.runs):
+        here, others = (
+            replace(measured, runs=tuple(x for x in measured.runs if (x.seed == seed) == same))
+            for same in (True, False)
+        )
+        lost = means_of(here.losses(0.0, tolerance))
+        if others.runs and len(lost):
+            gold, right = (-means_of(x.last_wrong()).loc[lost.index] for x in (others, here))
+            worlds.append((gold, pd.DataFrame({"IGAP": -lost, "accuracy": right})))
+    return worlds
 
 
 def permuted_languages(
-    gold: pd.DataFrame, predictors: pd.DataFrame, *, n_permutations: int = 5040, seed: int = 0
+    gold: pd.Series, predictors: pd.DataFrame, *, n_permutations: int = 5040, seed: int = 0
 ) -> pd.DataFrame:
     """The mean accuracy of each metric against that with the languages permuted (QAP; Mantel 1967).
 
@@ -100,12 +144,11 @@ def permuted_languages(
     sources) is taken again. All permutations where there are no more than ``n_permutations`` (7
     languages have 5,040), else so many drawn by ``seed``.
 
-    ``gold`` and ``predictors`` as in `ranking.rank_directions`. One row per ``metric``:
-    ``accuracy``; ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies;
-    ``p_value``, the share of permutations, the observed order among them, with an accuracy as high
-    (one-sided); ``n_permutations``.
+    ``gold`` and ``predictors``: `metric_scores`. One row per metric: ``random_low`` and
+    ``random_high``, the middle 95 % of the permuted accuracies; ``p_value``, the share of
+    permutations, the observed order among them, with an accuracy as high (one-sided).
     """
-    codes = list(dict.fromkeys([*gold["source"], *gold["target"]]))
+    codes = list(dict.fromkeys(itertools.chain(*gold.index)))
     n = len(codes)
     if math.factorial(n) <= n_permutations:
         orders = np.array(list(itertools.permutations(range(n))))
@@ -114,10 +157,11 @@ def permuted_languages(
         orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
         orders[0] = np.arange(n)
 
-    def better(scores: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    def better(scores: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         """Of a source and two targets, (n, n, n): which is better, and whether it is known."""
-        square = scores.pivot(index="source", columns="target", values="score")
-        square = square.reindex(index=codes, columns=codes).to_numpy(float, copy=True)
+        square = (
+            scores.unstack("target").reindex(index=codes, columns=codes).to_numpy(float, copy=True)
+        )
         np.fill_diagonal(square, np.nan)
         difference = square[:, :, None] - square[:, None, :]
         known = ~np.isnan(difference)
@@ -128,8 +172,8 @@ def permuted_languages(
     truth, ranked = better(gold)
     moved = orders[:, :, None, None], orders[:, None, :, None], orders[:, None, None]
     rows = []
-    for metric, of_metric in predictors.groupby("metric", sort=False):
-        predicted, known = better(of_metric.merge(gold[["source", "target"]]))
+    for metric in predictors:
+        predicted, known = better(predictors[metric])
         pairs = (ranked & known[moved]).sum(axis=(2, 3))  # of each order and source
         right = (truth * predicted[moved]).sum(axis=(2, 3)) / np.maximum(pairs, 1)
         n_sources = (pairs > 0).sum(axis=1)
@@ -138,20 +182,226 @@ def permuted_languages(
         tail = (1 - statistics.LEVEL) / 2
         low, high = np.nanquantile(accuracies, [tail, 1 - tail])
         p_value = float((accuracies >= accuracies[0] - statistics.SLACK).mean())
-        rows.append((metric, accuracies[0], low, high, p_value, len(orders)))
-    columns = ["metric", "accuracy", "random_low", "random_high", "p_value", "n_permutations"]
-    return pd.DataFrame(rows, columns=columns)
+        rows.append((low, high, p_value))
+    columns = ["random_low", "random_high", "p_value"]
+    return pd.DataFrame(rows, predictors.columns, columns)
 
 
-@styled
-def luck_lines(table: pd.DataFrame) -> Figure:
-    """The least gap by the number of checkpoints (`luck_curves`); one line per seed."""
-    labels = {seed: f"seed {seed}" for seed in table["seed"].unique()}
-    style = Curves(scale=100, interval=False, labels=labels, width=2.7, wrap=3, sharex=True)
-    on = curves(table, "k", "value", hue="seed", col="source", style=style)
-    on.titles(lambda source: f"from {source}")
-    x = "number of checkpoints that the minimum is taken over"
-    return on.done(x, "IGAP, mean over targets (points)")
+# --- directions -----------------------------------------------------------------------------------
+
+
+def directions(transfers: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
+    """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
+
+    One row per ``model, task, source, target, algorithm``, source = target included:
+    ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
+    paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
+    ``level`` with its interval and the other columns of `Transfers.curves`, 0 of a language with
+    itself.
+    """
+    curves, rows = transfers.curves([level], tolerance), []
+    for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in transfers.runs):
+        names = dict(zip(("model", "source", "algorithm"), kind, strict=True))
+        runs, source = transfers.only(**names).runs, names["source"]
+        right = dict.fromkeys(sorted(transfers.task.languages, key=source.__eq__), np.nan)
+        for code in right if transfers.task.test else ():
+            wrong = [transfers.wrong(run, "test", code, -1).mean() for run in runs]
+            right[code] = np.mean([1 - share for share in wrong])
+        rows += [
+            {
+                **names,
+                "task": transfers.task.name,
+                "target": x,
+                "accuracy": y,
+                "transfer_gap": right[source] - y,
+            }
+            for x, y in right.items()
+        ]
+    table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
+    same = table["source"] == table["target"]
+    table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+    return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
+
+
+def of_seed(several: Sequence[Transfers], seed: int) -> Transfers:
+    """The runs of one seed, of the sources of all: a source has the checkpoints of one run."""
+    runs = tuple(run for transfer in several for run in transfer.runs if run.seed == seed)
+    return replace(several[0], runs=runs)
+
+
+def gaps_of(crossing: pd.DataFrame, guess: float) -> pd.DataFrame:
+    """`directions` between two languages, by source and target, of sources that were learnt.
+
+    A source was not if its run is at most five points above ``guess`` at home.
+    """
+    at_home = crossing[crossing["source"] == crossing["target"]].set_index("source")["accuracy"]
+    learnt = crossing["source"].isin(at_home.index[at_home > guess + 0.05])
+    across = crossing[learnt & (crossing["source"] != crossing["target"])]
+    return across.set_index(["source", "target"])[["igap", "transfer_gap"]]
+
+
+def extreme_sources(gaps: pd.Series) -> dict[str, object]:
+    """Of gaps by direction, as in the printed Figure 6: how often a source is best and worst."""
+    known = gaps.dropna().groupby(level="target", sort=False)
+    best, worst = (
+        ", ".join(f"{code} {n}" for code, n in pairs.str[0].value_counts().items()) or "none"
+        for pairs in (known.idxmin(), known.idxmax())
+    )
+    return {
+        "directions": gaps.count(),
+        "below 0": (gaps < 0).sum(),
+        "best source (of how many targets)": best,
+        "worst source": worst,
+    }
+
+
+def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
+    """Correlation of gaps by direction with the printed ones, and where it comes from.
+
+    Of all directions; of the means of sources, and of targets; and of what is left of a direction
+    when both means are taken out (least squares).
+    """
+    both = pd.DataFrame({"ours": ours, "printed": printed.reindex(ours.index)}).dropna()
+    effects = pd.get_dummies(both.index.to_frame()).to_numpy(dtype=float)
+    rest = both - effects @ np.linalg.pinv(effects) @ both.to_numpy()
+    sides = list(both.index.names)
+    tables = {"all directions": (both, sides), "direction alone": (rest, sides)}
+    tables |= {f"means of a {x}": (both.groupby(level=x).mean(), [x]) for x in sides}
+    rs = {
+        what: statistics.correlations(
+            table.reset_index().assign(of=what), ["of"], "printed", "ours", languages=ends
+        )
+        for what, (table, ends) in tables.items()
+        if len(table)
+    }
+    columns = ["r", "low", "high", "n"]
+    rows = [x[columns].iloc[0] for x in rs.values()]
+    return pd.DataFrame(rows, [*rs], columns).reindex([*tables]).astype(float)
+
+
+def agreements(gaps: pd.DataFrame, again: pd.DataFrame, printed: pd.Series) -> pd.DataFrame:
+    """`agreement` of the transfer gap with the ``printed`` one; of both gaps with ``again``."""
+    sides = {
+        "transfer gap, printed": ("transfer_gap", printed),
+        "transfer gap, another run": ("transfer_gap", again["transfer_gap"]),
+        "IGAP, another run": ("igap", again["igap"]),
+    }
+    tables = {name: agreement(gaps[side], other) for name, (side, other) in sides.items()}
+    return pd.concat(tables, names=["of", "what"])
+
+
+def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
+    """Each pair of sources, the first less the second, mean over the targets that both have.
+
+    ``values`` are losses or wrong answers, low is good, the examples parallel. A row per pair:
+    ``value``, ``low``, ``high`` and ``told`` (`claims.crossed`).
+    """
+    rows = {}
+    sources = dict.fromkeys(source for source, _ in values)
+    targets = dict.fromkeys(target for _, target in values)
+    for first, second in combinations(sources, 2):
+        apart = [
+            _less(values[first, target], values[second, target])
+            for target in targets
+            if (first, target) in values and (second, target) in values
+        ]
+        if apart:
+            rows[f"{first} less {second}"] = crossed(np.mean(apart, axis=0), groups)
+    return pd.DataFrame.from_dict(rows, "index", columns=[*ENDS, "told"])
+
+
+def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """A difference by seed, of as many seeds as both have."""
+    n = min(len(first), len(second))
+    return np.asarray(first[:n], float) - second[:n]
+
+
+def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
+    """What is lost from the first language to the second less what is lost the other way round."""
+    rows = {
+        f"{a} → {b}, less {b} → {a}": crossed(_less(lost, values[b, a]), groups)
+        for (a, b), lost in values.items()
+        if (b, a) in values and a < b
+    }
+    return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high", "told"])
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.Series) -> tuple[float, ...]:
+    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval."""
+    both = frozen.set_index(["source", "target"]).join(fine_tuned.rename("igap"), how="inner")
+    r = statistics.correlation(both.reset_index(), "gap", "igap", languages=("source", "target"))
+    return r.value, r.low, r.high
+
+
+def memory_table(
+    measured: Mapping[str, Transfers], tokenizer: str, tolerance: float
+) -> pd.DataFrame:
+    """IGAP with random labels by target, in points, beside what shared subwords lose alone."""
+    table = {}
+    for model, of_model in measured.items():
+        curve = of_model.curves([0.0], tolerance).set_index("target")
+        table[model] = as_points(curve, "igap")
+    task = next(iter(measured.values())).task
+    strings = shared_subwords(tokenizer, task, task.languages[:1]).set_index("target")
+    strings.loc[MEAN_TARGET] = strings[["found", "interlingual"]].mean()
+    strings = strings.rename(columns={"interlingual": "strings", "found": "found by strings"})
+    return pd.DataFrame(table).join(strings[["strings", "found by strings"]].map(in_points))
+
+
+def partly_random(task: TransferTask, ratio: float, seed: int) -> TransferTask:
+    """The task with a share of its training labels drawn anew, alike in all languages (5.4).
+
+    A label that is drawn may be the one that was there; test labels stay.
+    """
+    part, rng = task.train[task.languages[0]], np.random.default_rng(seed)
+    chosen = rng.permutation(len(part))[: round(ratio * len(part))]
+    labels = part.labels.copy()
+    labels[chosen] = rng.integers(len(part.classes), size=len(chosen))
+    return replace(task, train={code: x.relabelled(labels) for code, x in task.train.items()})
+
+
+def noisy_runs(
+    models: Sequence[str],
+    task: TransferTask,
+    ratios: Sequence[float],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    tolerance: float,
+    label_seed: int,
+) -> dict[tuple[str, float], Transfers]:
+    """(model, share of random labels) → what is learnt from these in the first language."""
+    sparing, runs = Sparing(((0.0, tolerance),), logits=False), {}
+    for model, ratio in product(models, ratios):
+        noisy, sources = partly_random(task, ratio, label_seed), task.languages[:1]
+        transfer = transfer_task([model], noisy, sources, [recipe], seeds, sparing=sparing)
+        runs[title(model), ratio] = transfer
+    return runs
+
+
+def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> pd.DataFrame:
+    """Accuracy and IGAP by share of random labels, mean over targets (Figure 3).
+
+    Accuracy is on the translations of the training set, with the labels that were learnt. A row per
+    ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and seeds, and
+    what a ``guess`` has; there is no IGAP where no checkpoint learns the labels.
+    """
+    rows = []
+    for (model, ratio), transfer in runs.items():
+        values = {TRANSLATED: 1 - np.mean([*transfer.last_wrong("train").values()], axis=0)}
+        guess = {TRANSLATED: 1 - transfer.task.guess, "IGAP": transfer.task.guess}
+        if lost := transfer.losses(0.0, tolerance):
+            values["IGAP"] = np.mean(list(lost.values()), axis=0)
+        rows += [
+            (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])), guess[name])
+            for name, x in values.items()
+        ]
+    return pd.DataFrame(rows, columns=["model", "ratio", "measure", *ENDS, "guess"])
+
+
+# --- figures --------------------------------------------------------------------------------------
 
 
 @styled
@@ -160,45 +410,36 @@ def ranking_dots(
 ) -> Figure:
     """Accuracy of direction ranking, one row per metric, at it the sources (Tables 1 and 5).
 
-    Both tables have ``metric`` and ``accuracy`` (Equation 6), the first by source. Those of
-    ``means`` are drawn in black below the points, under them ``corrected`` with ``low`` and
-    ``high``, and grey ``random_low`` and ``random_high``, with the languages permuted
-    (`permuted_languages`). ``printed`` maps metrics to the mean that the paper prints (hollow).
+    ``table``: `ranking.accuracies`. ``means``, by metric: ``accuracy`` (black), and ``random_low``
+    and ``random_high``, with the languages permuted (grey). ``printed`` maps metrics to the mean
+    that the paper prints (hollow).
     """
-    metrics = order(table, "metric")
-    sources, on = order(table, "source"), None
-    for height, name in zip(np.linspace(-0.36, -0.01, len(sources)), sources, strict=True):
-        style = Lanes(
-            items=metrics,
-            shift=height,
-            scale=100,
-            interval=False,
-            width=5.2,
-            lane=0.3,
-            looks=look(BLUE, f"$\\mathrm{{{name}}}$", markersize=7, markeredgewidth=0.2),
-            labels=None if height > -0.36 else "a source",
-        )
-        on = lanes(table[table["source"] == name], "accuracy", "metric", style=style, on=on)
+    metrics, points = list(means.index), table.rename_axis(columns="metric").stack()
+    points = points.rename("accuracy").reset_index()
+    style = Lanes(
+        items=metrics,
+        shift=-0.18,
+        scale=100,
+        interval=False,
+        width=5.2,
+        lane=0.24,
+        looks=look(BLUE, "o", markersize=3),
+        labels="a source",
+    )
+    on = lanes(points, "accuracy", "metric", style=style)
+    means = means.rename_axis("metric").reset_index()
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
-    for rows, column, shown, label, height in (
-        (means.drop(columns="low"), "accuracy", look("black", "o"), "mean", 0.22),
-        (
-            means,
-            "corrected",
-            look("black", "s", hollow=True, capsize=3),
-            "mean, noise corrected",
-            0.39,
-        ),
-        (printed, "accuracy", look(VERMILION, "D", hollow=True), "mean, printed", 0.22),
+    for rows, shown, label in (
+        (means[["metric", "accuracy"]], look("black", "s"), "mean"),
+        (printed, look(VERMILION, "D", hollow=True), "mean, printed"),
     ):
-        style = Lanes(looks=shown, labels=label, shift=height, scale=100)
-        lanes(rows, column, "metric", style=style, on=on)
+        style = Lanes(looks=shown, labels=label, shift=0.18, scale=100, interval=False)
+        lanes(rows, "accuracy", "metric", style=style, on=on)
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
-    width = 100 * (means["random_high"] - means["random_low"])
     axes.barh(
-        means["metric"].map(metrics.index) + 0.22,
-        width,
+        means["metric"].map(metrics.index) + 0.18,
+        100 * (means["random_high"] - means["random_low"]),
         0.14,
         100 * means["random_low"],
         color="0.87",
@@ -206,3 +447,67 @@ def ranking_dots(
         label="mean, languages permuted",
     )
     return on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")
+
+
+@styled
+def direction_maps(directions: pd.DataFrame) -> Figure:
+    """Test accuracy, IGAP and transfer gap from source to target (Figures 2 and 4 to 6).
+
+    ``directions`` has ``source``, ``target`` and one or more of ``accuracy``, ``igap`` and
+    ``transfer_gap``, a panel each, and one row per direction of one task. Gaps of a language with
+    itself are 0 by definition and hatched; a number that is missing is a dash (no model in the
+    window), and a direction that the table does not have stays grey. Scales are at least 20 points
+    wide, and that of the transfer gap is white at 0.
+    """
+    maps = {name: label for name, label in MAPS.items() if name in directions}
+    rows, across = joint_order(directions, "source", "target")
+    table = directions.melt(["source", "target"], list(maps), "map")
+    itself = (table["source"] == table["target"]) & (table["map"] != "accuracy")
+    table["value"] = 100 * table["value"].astype(float).mask(itself)
+    decimals = 1 if len(across) * len(maps) <= 24 else 0
+    table = table.assign(hatched=itself, written=table["value"].map(lambda v: number(v, decimals)))
+    scales = {}
+    for name, values in table.groupby("map")["value"]:
+        middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
+        scales[name] = Normalize(middle - max(10, half), middle + max(10, half))
+        if name == "transfer_gap":
+            scales[name] = scale_about(values, 0, 10)
+    beside = len(maps) if len(across) <= 8 else 1
+    room = 7 / beside / len(across)
+    style = Cells(
+        rows=rows,
+        columns=across,
+        cell=(min(0.42, room), min(0.34, room)),
+        edge=(0.7, 1.5),
+        wrap=beside,
+        norm=scales,
+        bar_by="map",
+        bar=maps,
+        cmap={name: ABOUT if name == "transfer_gap" else HIGH for name in maps},
+    )
+    on = heatmap(table, "target", "source", "value", col="map", style=style)
+    on.titles({name: label.partition(" (")[0] for name, label in maps.items()})
+    handles = [Patch(label="same language: 0 by definition", **HATCHED)]
+    if "igap" in maps and directions["igap"].isna().any():
+        handles.append(
+            Line2D(
+                [],
+                [],
+                linestyle="none",
+                marker="$–$",
+                color="black",
+                label="no model in the window",
+            )
+        )
+    return on.done("target", "source", handles=handles)
+
+
+@styled
+def ratio_curves(table: pd.DataFrame) -> Figure:
+    """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
+    names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
+    style = Curves(scale=100, labels=names, width=3)
+    on = curves(table, "ratio", "value", hue="model", col="measure", style=style)
+    for axes, rows in on.each(table):
+        axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
+    return on.done("share of random labels", "per cent; dotted: guessing")

@@ -10,7 +10,6 @@ import pandas as pd
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
-from shared.controls import subword_sets
 from shared.mexa_tables import load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points
@@ -18,7 +17,6 @@ from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import igap, mixing
 from xlx.results.deferred import deferred
-from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
 from xlx.text.examples import Examples
 
@@ -126,21 +124,6 @@ def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
 
 
 # --- overlap --------------------------------------------------------------------------------------
-
-
-def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
-    """The share of the shorter text's distinct subwords that the other has too, ``(L, L, n)``."""
-    read = loading.tokenizer(tokenizer)
-    first, second = (
-        [subword_sets(read, getattr(x, side)) for x in sets.values()]
-        for side in ("first", "second")
-    )
-
-    def shared(left: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
-        least = np.minimum(np.diff(left.indptr), np.diff(other.indptr))
-        return left.multiply(other).sum(axis=1) / np.maximum(least, 1)
-
-    return np.array([[shared(left, other) for other in second] for left in first])
 
 
 def _in_bins(

@@ -21,7 +21,7 @@ def of_notebook(path: Path, table: dict[str, Any], otherwise: Any) -> Any:
 
 
 NAMED = (
-    *("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2", "igap-4"),
+    *("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2"),
     *("mixing-1", "mixing-3", "mixing-6"),
 )
 #: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
@@ -135,21 +135,13 @@ OWN = {
         "n_train": 12,
         "n_test": 6,
         "options": {},
-        "memory": None,
+        "more_sources": [],
+        "memory": "mini-xlmr",
+        "memory_recipe": {"batch_size": 16},
+        "untrained": [],
         "levels": [0.0],
         "tolerance": 0.6,
         "n_draws": 20,
-    },
-    "igap-4": FINETUNING
-    | {
-        "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de"]},
-        "n_train": 12,
-        "n_test": 6,
-        "options": {},
-        "memory": ["mini-xlmr"],
-        "more_sources": [],
-        "memory_recipe": {"batch_size": 16},
-        "tolerance": 0.6,
         "ratios": [0.0, 1.0],
         "noisy": {"negation": ["en", "de"]},
         "noisy_sizes": {"n_train": 16, "n_test": 4},

@@ -134,10 +134,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "igap-1-decomposition": _TUNED | _ANY_ERROR | {"learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
     "igap-2-ranking": _TUNED
     | {"corpus": "flores200-100", "n_sentences": 8, "languages": FEW, "sources": FEW}
-    | {"layer": 1, "epochs": 16},
+    | {"layer": 1, "epochs": 16, "ratios": [0.0, 1.0]},
     "igap-3-models": _TUNED | {"languages": FEW, "tense_sizes": {"n_train": 16, "n_test": 8}},
-    "igap-4-directions": _TUNED
-    | {"languages": FEW, "sources": FEW, "corpus": "flores200-100", "ratios": [0.0, 1.0]},
     "mixing-1-nli": _MIXED | {"floor_seeds": [1]},
     "mixing-2-paraphrase": _MIXED | {"n_sentences": 90, "n_untrained": 90},
     "mixing-3-qa": _MIXED | {"max_length": 96, "stride": 16, "max_distance": 64},

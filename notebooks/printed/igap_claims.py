@@ -11,7 +11,6 @@ import pandas as pd
 
 from printed.evaluator import Paper
 from shared import ranking
-from xlx.measures.igap import MEAN_TARGET
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
@@ -106,9 +105,8 @@ class IgapTables(Paper):
 
     def other_sources_order(self) -> pd.Series:
         """How well the other sources' mean orders the targets of each source by Figure 6."""
-        gold = self.transfer_gaps.query("source != target").reset_index(drop=True)
-        gold = gold.assign(score=-gold["transfer_gap"])[["source", "target", "score"]]
-        ranked = ranking.rank_directions(gold, ranking.other_sources(gold))
-        accuracy = 100 * ranked.set_index("source")["accuracy"]
-        least = accuracy.drop(MEAN_TARGET)
-        return pd.Series({"mean": accuracy[MEAN_TARGET], f"least ({least.idxmin()})": least.min()})
+        gaps = self.transfer_gaps.query("source != target").set_index(["source", "target"])
+        gold = -gaps["transfer_gap"]
+        accuracy = 100 * ranking.accuracies(gold, ranking.other_sources(gold).to_frame())[0]
+        least = {f"least ({accuracy.idxmin()})": accuracy.min()}
+        return pd.Series({"mean": accuracy.mean(), **least})

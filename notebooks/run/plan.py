@@ -65,7 +65,7 @@ SHIPPED = {"xnli": "xnli-whole", "pawsx": "pawsx", "squad": "tydiqa"}
 CHARACTERS = {"zh": 1.5, "ja": 1.6, "ko": 2.1, "others": 3.9}
 #: Notebooks that fine-tune, as a profile has them.
 TUNING = (
-    *("igap-1-decomposition", "igap-2-ranking", "igap-3-models", "igap-4-directions"),
+    *("igap-1-decomposition", "igap-2-ranking", "igap-3-models"),
     *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-qa", "mixing-4-controls"),
     "mixing-6-pairs",
 )

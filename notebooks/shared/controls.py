@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlx.results.deferred import deferred
+from xlx.subjects import loading
 from xlx.subjects.states import tokenise
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
@@ -146,3 +147,18 @@ def subword_sets(tokenizer: Any, texts: Sequence[str]) -> sparse.csr_array:
     ends = np.cumsum([0, *map(len, ids)])
     every = np.concatenate([*ids, []]).astype(int)
     return sparse.csr_array((np.ones(ends[-1]), every, ends), (len(ids), len(tokenizer)))
+
+
+def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
+    """The share of the shorter text's distinct subwords that the other has too, ``(L, L, n)``."""
+    read = loading.tokenizer(tokenizer)
+    first, second = (
+        [subword_sets(read, getattr(x, side)) for x in sets.values()]
+        for side in ("first", "second")
+    )
+
+    def shared(left: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
+        least = np.minimum(np.diff(left.indptr), np.diff(other.indptr))
+        return left.multiply(other).sum(axis=1) / np.maximum(least, 1)
+
+    return np.array([[shared(left, other) for other in second] for left in first])

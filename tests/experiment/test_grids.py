@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 import torch
 
-import mixing_1_nli
 import mixing_3_qa
 from printed import evaluator
 from shared import controls, mixing_tables
@@ -355,7 +354,7 @@ def test_overlap_is_learnt_and_does_not_cross() -> None:
     assert abs(accuracy[0, 1] - 0.5) < 0.15
     assert grid.predictions.shape == (2, 2, 200)
     few, read = {x: part.take(9, 0) for x, part in sets.items()}, loading.tokenizer("mini-mbert")
-    overlap = mixing_1_nli.shared_subwords(few, "mini-mbert")
+    overlap = controls.shared_subwords(few, "mini-mbert")
     for (i, one), (j, other) in itertools.product(enumerate(few.values()), repeat=2):
         texts = zip(one.first, other.second, strict=True)
         for k, pair in enumerate(texts):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import igap_4_directions
+import igap_2_ranking
 from tests import tiny
 from tests.text.made import spoken
 from xlx.experiment import transfers
@@ -198,7 +198,7 @@ def test_without_a_test_set_only_the_interlingual_gap_is_measured() -> None:
     run = runs(of).runs[0]
     wrong = mean(errors(run, "train", "de", of)[0]) - mean(errors(run, "train", "en", of)[0])
     assert points.loc[0, ["target", "interlingual"]].tolist() == ["de", pytest.approx(wrong)]
-    directions = igap_4_directions.directions(runs(of))
+    directions = igap_2_ranking.directions(runs(of))
     assert directions[["accuracy", "transfer_gap"]].isna().all(axis=None)
     with pytest.raises(ValueError, match=r"the task made has no test set"):
         runs(of).only(model="one", algorithm="vanilla").last_wrong()
@@ -232,7 +232,7 @@ def test_curves_are_the_least_gap_over_seeds_rates_and_steps() -> None:
 def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() -> None:
     of = task()
     found = runs(of)
-    directions = igap_4_directions.directions(found, 0.0, 0.001)
+    directions = igap_2_ranking.directions(found, 0.0, 0.001)
     assert len(directions) == 8 * 3
     for row in directions.itertuples():
         own = [
@@ -312,7 +312,7 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     assert curves[0]["n_models"].gt(0).any()
     pd.testing.assert_frame_equal(*curves)
     pd.testing.assert_frame_equal(
-        *(igap_4_directions.directions(found, 0.0, tolerance) for found in (full, spared))
+        *(igap_2_ranking.directions(found, 0.0, tolerance) for found in (full, spared))
     )
     for part in ("train", "test"):
         one, other = (found.last_wrong(part) for found in (full, spared))

@@ -191,15 +191,6 @@ def test_curve_is_the_literal_one(seed: int) -> None:
             assert (row.seed_low, row.seed_high) == pytest.approx((each.min(), each.max()))
 
 
-@given(st.integers(1, 6), st.data())
-def test_a_rarefied_minimum_is_the_mean_over_all_draws(m: int, data: st.DataObject) -> None:
-    k, seed = data.draw(st.integers(1, m)), data.draw(st.integers(0, 99))
-    lost = wrong(m, 9, seed=seed).astype(int) - wrong(m, 9, seed=seed + 100)
-    drawn = itertools.combinations(lost.mean(axis=1), k)
-    expected = np.mean([min(gaps) for gaps in drawn])
-    assert igap.rarefied_losses(lost, k).mean() == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(("n_seeds", "spread"), [(1, 0.0), (3, 0.0), (3, 0.02), (5, 0.02)])
 def test_an_interval_over_seeds_and_groups_covers(n_seeds: int, spread: float) -> None:
     """Seeds and premises that differ, pairs on which seeds agree more often than by chance."""
@@ -221,8 +212,6 @@ def test_an_interval_of_one_seed_is_that_of_a_mean_over_groups() -> None:
     assert (low, high) == pytest.approx(expected)
     with pytest.raises(ValueError, match="groups, not two"):
         igap.crossed_interval(values, np.zeros(240))
-    with pytest.raises(ValueError, match="cannot be drawn"):
-        igap.rarefied_losses(wrong(2, 5).astype(int), 3)
 
 
 def test_an_empty_window_has_no_number() -> None:

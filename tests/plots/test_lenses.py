@@ -92,8 +92,8 @@ DRAWN = {
         made("coefficient", term=("LD", "MD"), row=("POS", "NER"), model=("printed", *MODELS))
     ),
     "ranking_dots": lambda: igap_2_ranking.ranking_dots(
-        rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
-        made("corrected", "accuracy", "random_low", "random_high", metric=("IGAP", "LD")),
+        pd.DataFrame(0.6, CODES, ["IGAP", "LD"]).rename_axis("source"),
+        pd.DataFrame(0.6, ["IGAP", "LD"], ["accuracy", "random_low", "random_high"]),
         printed={"IGAP": 0.8},
     ),
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),

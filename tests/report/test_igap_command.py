@@ -55,6 +55,7 @@ def test_rows_are_those_of_the_library(
         gold = task.test[code].labels
         right = [(run.predictions[f"test {code}"][-1] == gold).mean() for run in transfers.runs]
         assert ours.loc[code, "accuracy"] == pytest.approx(np.mean(right), abs=1e-4)
+    assert not any("printed" in subject for subject, _ in rows.index)  # of another task
     shared = shared_subwords(model, task, ["en"])["interlingual"].mean()
     means = rows.xs(MEAN_TARGET, level="target")
     assert means.loc["shared subwords", "igap"] == pytest.approx(shared, abs=1e-4)

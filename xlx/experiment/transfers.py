@@ -299,56 +299,58 @@ class Transfers:
     ) -> dict[tuple[str, str], np.ndarray]:
         """(source, target) → what each seed loses of each training example, ``(S, n)``.
 
-        Of the best of checkpoints drawn from those at the level (`igap.rarefied_losses`), as many
-        as the seed with the fewest has; seeds without any are left out. The runs must be of one
-        model and algorithm; a source without a checkpoint at the level is not there.
+        The mean over its checkpoints at the level, which is what one of them loses: a minimum falls
+        with their number, so that it compares neither levels nor sources. Seeds without any are
+        left out. The runs must be of one model and algorithm; a source without a checkpoint at the
+        level is not there.
         """
-        of_source = {}
+        return {key: lost for key, (lost, _) in self._lost(level, tolerance).items() if len(lost)}
+
+    def _lost(
+        self, level: float, tolerance: float
+    ) -> dict[tuple[str, str], tuple[np.ndarray, float]]:
+        """(source, target) → `losses`, and the mean training error of the same checkpoints."""
+        table = {}
         for names, runs in self._grouped():
-            of_seed: dict[int, list[np.ndarray]] = {}
+            lost, errors = [], []
             for seed in dict.fromkeys(run.seed for run in runs):
                 same = [run for run in runs if run.seed == seed]
                 training, translated, _ = self._inside(same, [level], tolerance)
                 if len(training):
-                    wrong = np.array(list(translated.values()), dtype=np.int8)
-                    of_seed[seed] = wrong - training.astype(np.int8)
-            of_source[names["source"], *self._targets(runs[0])] = list(of_seed.values())
-        least = min((lost.shape[1] for seeds in of_source.values() for lost in seeds), default=0)
-        return {
-            (source, target): np.array([igap.rarefied_losses(lost[i], least) for lost in seeds])
-            for (source, *targets), seeds in of_source.items()
-            for i, target in enumerate(targets if seeds else ())
-        }
-
-    def lost(self, tolerance: float = FITTED) -> list[np.ndarray]:
-        """What the models at training error 0 lose, ``(m, n)``, of each target; runs of one kind.
-
-        1 for an example that is wrong in translation alone, -1 for one that is right there alone.
-        """
-        training, translated, _ = self._inside(self.runs, [0.0], tolerance)
-        return [wrong.astype(np.float32) - training for wrong in translated.values()]
+                    wrong = np.array([x.mean(axis=0) for x in translated.values()])
+                    lost.append(wrong - training.mean(axis=0))
+                    errors.append(training.mean())
+            error = float(np.mean(errors)) if errors else np.nan
+            by_target = (
+                np.moveaxis(lost, 0, 1) if lost else np.empty((len(self._targets(runs[0])), 0, 0))
+            )
+            table |= {
+                (names["source"], code): (x, error)
+                for code, x in zip(self._targets(runs[0]), by_target, strict=True)
+            }
+        return table
 
     def gap_table(self, level: float = 0.0, tolerance: float = TOLERANCE) -> pd.DataFrame:
         """IGAP of one model at a training error, by source and target and of the mean over targets.
 
         ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
-        ``high``: mean over seeds of the least of as many checkpoints (`losses`), with the interval
-        over seeds and premises. ``guess``: the gap of a model that has the training error and
-        guesses elsewhere. ``kept``, with ends: (guess - value) / guess. ``checkpoints``, ``seeds``.
-        A source without a checkpoint at the level has no rows.
+        ``high``: that of one checkpoint (`losses`), with the interval over seeds and premises.
+        ``training``: the mean training error of the same checkpoints; ``guess``: the gap of a model
+        that has it and guesses elsewhere. ``kept``, with ends: (guess - value) / guess.
+        ``checkpoints``, ``seeds``. A source without a checkpoint at the level has no rows.
         """
         groups = groups_of(next(iter(self.task.train.values())))
-        losses = self.losses(level, tolerance)
-        for source in dict.fromkeys(source for source, _ in losses):
-            alike = [values for key, values in losses.items() if key[0] == source]
-            losses[source, igap.MEAN_TARGET] = np.mean(alike, axis=0)
-        rows = {key: igap.crossed_interval(values, groups) for key, values in losses.items()}
-        index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
-        table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
+        lost = {key: x for key, x in self._lost(level, tolerance).items() if len(x[0])}
+        for source, (_, error) in {key[0]: x for key, x in lost.items()}.items():
+            alike = [x for key, (x, _) in lost.items() if key[0] == source]
+            lost[source, igap.MEAN_TARGET] = np.mean(alike, axis=0), error
+        rows = [(*igap.crossed_interval(x, groups), error) for x, error in lost.values()]
+        index = pd.MultiIndex.from_tuples(list(lost), names=["source", "target"])
+        table = pd.DataFrame(rows, index, ["value", "low", "high", "training"])
         plain = self.curves([level], tolerance)
         plain = plain.set_index(["source", "target"]).reindex(table.index)
         table.insert(0, "minimum", plain["igap"])
-        table["guess"] = self.task.guess - level
+        table["guess"] = self.task.guess - table["training"]
         for share, column in (("kept", "value"), ("kept_low", "high"), ("kept_high", "low")):
             table[share] = 1 - table[column] / table["guess"]
         return table.assign(checkpoints=plain["n_models"], seeds=plain["n_seeds"])

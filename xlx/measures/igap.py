@@ -13,7 +13,6 @@ Sentence Classification"; equations are numbered as there.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 import pandas as pd
@@ -214,22 +213,6 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> np.ndarray
     """1 for n // 2 of n examples chosen at random, 0 for the others: ``(n_splits, n)``."""
     places = rng.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
     return (places < n // 2).astype(np.float32)
-
-
-def rarefied_losses(lost: np.ndarray, k: int) -> np.ndarray:
-    """What each example loses with the best of k models drawn from m, ``(n,)``; expected.
-
-    ``lost``, ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained. The
-    least of more gaps is lower by luck alone, so minima are compared at equal k. Of all draws of k,
-    the model that has the (i + 1)th least gap is the best of C(m - 1 - i, k - 1). The mean over
-    the examples is the expected minimum. ValueError for a k below 1 or above m.
-    """
-    m = len(lost)
-    if not 1 <= k <= m:
-        raise ValueError(f"{k} models cannot be drawn from {m}")
-    order = np.argsort(lost.mean(axis=1), kind="stable")
-    weights = [comb(m - 1 - i, k - 1) / comb(m, k) for i in range(m)]
-    return np.asarray(weights) @ np.asarray(lost, float)[order]
 
 
 def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
