@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.claims import UNTOLD, crossed
+from shared.claims import crossed
 from shared.controls import subword_sets
-from shared.courses import course_correlations, course_ranks
 from shared.shown import in_points
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
@@ -198,7 +197,7 @@ def accuracies(measured: Mapping[str, Transfers], source: str, least: float) -> 
 def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> pd.DataFrame:
     """IGAP of each subject at a training error, mean over targets, with intervals.
 
-    Of each seed the best of equally many checkpoints (`Transfers.losses`). ``fewer``: how much
+    Of one checkpoint of each seed (`Transfers.losses`). ``fewer``: how much
     less than the first subject loses, on the same examples and as many seeds as both have (strings
     have one, which stands for all), and on which side of zero that is (``told``, `claims.crossed`);
     ``kept``: that as a share of what the first loses. A subject without a checkpoint at the level
@@ -276,57 +275,6 @@ def shown_gaps(table: pd.DataFrame) -> pd.DataFrame:
 def best_of(accuracy: pd.DataFrame, source: str) -> str:
     """The fine-tuned model with the highest mean over targets on all unread text."""
     return unread(accuracy, source).drop(index=list(STRINGS), errors="ignore").mean(axis=1).idxmax()
-
-
-# --- more to learn --------------------------------------------------------------------------------
-
-
-def by_size(
-    sizes: Mapping[int, Mapping[str, Transfers]], source: str, level: float, tolerance: float
-) -> pd.DataFrame:
-    """`ACCURACY` and `GAP` of subjects by how many examples they learnt, fewest first.
-
-    As text, by ``subject`` and ``learnt``; ``seeds``; ``more``: the accuracy less that of the
-    fewest, of the seeds and on the examples that both have.
-    """
-    rows, fewest = {}, sizes[min(sizes)]
-    for n, measured in sizes.items():
-        accuracy, lost = accuracies(measured, source, 0.5), gaps(measured, level, tolerance)
-        for subject, transfer in measured.items():
-            row = {ACCURACY: told(accuracy, subject), GAP: in_points(*lost.loc[subject, ENDS])}
-            rows[subject, n] = row | {"seeds": len(transfer.runs), "more": ""}
-            if n != min(sizes):
-                both = {x.seed for x in fewest[subject].runs} & {x.seed for x in transfer.runs}
-                less, here = (_right(x, source, both) for x in (fewest[subject], transfer))
-                *ends, side = crossed(here - less, np.arange(here.shape[1]))
-                rows[subject, n]["more"] = in_points(*ends) + f" ({UNTOLD})" * (side == UNTOLD)
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    return table.rename_axis(["subject", "learnt"]).sort_index(sort_remaining=True)
-
-
-def _right(transfer: Transfers, source: str, seeds: set[int]) -> np.ndarray:
-    """Shares of targets right of each test example, ``(seeds, n)``."""
-    runs = sorted((run for run in transfer.runs if run.seed in seeds), key=lambda run: run.seed)
-    codes = [code for code in transfer.task.languages if code != source]
-    return 1 - np.array([[transfer.wrong(x, "test", c, -1) for c in codes] for x in runs]).mean(
-        axis=1
-    )
-
-
-# --- along pretraining ----------------------------------------------------------------------------
-
-
-def correlations_without_one_run(
-    gaps: pd.DataFrame, others: Sequence[pd.DataFrame], measures: pd.DataFrame
-) -> pd.DataFrame:
-    """`course_correlations` with ``told``: the side of zero on which r and its interval are.
-
-    In all ``others``, too: gaps without one fine-tuning.
-    """
-    table = course_correlations(gaps, measures)
-    signs = [np.sign(course_ranks(x, measures)[2]) for x in others]
-    sides = np.sign([table["low"], table["high"], *signs]).sum(axis=0) / (2 + len(signs))
-    return table.assign(told=np.select([sides == 1, sides == -1], ["above", "below"], UNTOLD))
 
 
 # --- over pretraining runs ------------------------------------------------------------------------

@@ -6,7 +6,6 @@ layers and pairs of languages with the source.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -60,22 +59,14 @@ def _key(state: Checkpoint | str) -> tuple[str, int]:
 
 
 def course(
-    runs: Mapping[tuple[str, int], Transfers],
-    level: float,
-    tolerance: float,
-    without: int | None = None,
+    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float
 ) -> pd.DataFrame:
     """IGAP by ``model``, ``step`` and ``target``, mean over seeds (`Transfers.losses`).
-
-    ``without``: a seed that is left out.
 
     NaN of a checkpoint that does not reach the training error.
     """
     rows = []
     for (model, step), transfer in runs.items():
-        transfer = replace(
-            transfer, runs=tuple(run for run in transfer.runs if run.seed != without)
-        )
         lost, source = transfer.losses(level, tolerance), transfer.runs[0].source
         rows += [
             (model, step, code, lost[source, code].mean() if lost else np.nan)
@@ -155,72 +146,19 @@ def run_scores(
     return pd.concat(tables, names=names).rename("score").dropna().reset_index()
 
 
-def within_ranks(table: pd.DataFrame) -> np.ndarray:
-    """Ranks of each column within its run, as shares, less their mean: the run is held."""
-    ranks = table.groupby(level="model").rank(pct=True)
-    return (ranks - ranks.groupby(level="model").transform("mean")).to_numpy()
-
-
-#: Draws of targets and runs, and orders of checkpoints: of ranks there is no formula.
-N_DRAWS = 10_000
-
-
-def course_ranks(
-    gaps: pd.DataFrame, measures: pd.DataFrame
-) -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
-    """IGAP by checkpoint and target, ranks of the measures there, their rank correlations."""
-    wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
-    wide = wide[wide.index.isin(measures.index)]
-    ranked = within_ranks(measures.loc[wide.index])
-    r = _correlations(ranked, within_ranks(wide.mean(axis=1).to_frame()))[:, 0]
-    return wide, ranked, pd.Series(r.round(12), measures.columns)  # equal ones stay so
-
-
-def course_correlations(gaps: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+def step_correlations(gaps: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of IGAP with each measure over checkpoints, the run (``model``) held.
 
-    ``r``, ``low``, ``high``: 95 %, runs and targets drawn with replacement; ``p``: how often a
-    random order of the checkpoints within each run has an r as far from zero; ``step held``: the
-    same correlation with the ranks of the training step taken out of both; ``runs``: in how
-    many of them r has that sign.
+    Ranks are taken within a run. ``step held``: less the mean of all runs at a step, too, so that
+    what every run does in the course of time is out. NaN where nothing is left.
     """
-    rng = np.random.default_rng(1)
-    wide, ranked, r = course_ranks(gaps, measures)
-    draws = rng.integers(wide.shape[1], size=(N_DRAWS, wide.shape[1]))
-    means = np.vstack([wide.mean(axis=1), wide.to_numpy()[:, draws].mean(axis=2).T]).T
-    over = within_ranks(pd.DataFrame(means, wide.index))
-    runs, at = np.unique(wide.index.get_level_values("model"), return_inverse=True)
-    each = _correlations(ranked, over[:, [0] * len(runs)], np.eye(len(runs))[at])
-    times = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), N_DRAWS)[:, at].T
-    drawn = _correlations(ranked, over[:, 1:], times)
-    orders = np.tile(np.arange(len(wide)), (N_DRAWS, 1))
-    for run in range(len(runs)):
-        orders[:, at == run] = rng.permuted(orders[:, at == run], axis=1)
-    by_luck = _correlations(ranked, over[:, 0][orders].T)
-    schedule = ranked[:, [measures.columns.get_loc(SCHEDULE)]]
-    held = [x - schedule @ np.linalg.lstsq(schedule, x)[0] for x in (ranked[:, :-1], over[:, :1])]
-    low, high = np.nanquantile(drawn, [0.025, 0.975], axis=1)
-    table = {"r": r, "low": low, "high": high}
-    table["p"] = (np.abs(by_luck) >= np.abs(r.to_numpy()[:, None]) - 1e-9).mean(axis=1)
-    table["step held"] = [*_correlations(*held)[:, 0], np.nan]
-    same = (each * r.to_numpy()[:, None] > 0).sum(axis=1)
-    table["runs"] = [f"{n} of {len(runs)}" for n in same]
-    return pd.DataFrame(table, measures.columns)
-
-
-def _correlations(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray | float = 1.0
-) -> np.ndarray:
-    """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column.
-
-    ``weights``, ``(n, b)``: how often each row counts.
-    """
-    weights = np.broadcast_to(weights, second.shape)
-    weighted = weights * second
-    sizes = np.sqrt((first**2).T @ weights * (weighted * second).sum(axis=0))
-    return np.divide(
-        first.T @ weighted, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9
-    )
+    means = gaps.groupby(["model", "step"])["igap"].mean().dropna()
+    both = measures.join(means, how="inner").groupby(level="model").rank(pct=True)
+    both -= both.groupby(level="model").transform("mean")
+    held = both - both.groupby(level="step").transform("mean")
+    held = held.loc[:, held.abs().max() > 1e-9]
+    table = {"r": both.corrwith(both["igap"]), "step held": held.corrwith(held["igap"])}
+    return pd.DataFrame(table).drop("igap")
 
 
 @styled

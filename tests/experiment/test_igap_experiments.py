@@ -1,7 +1,6 @@
 """What the notebooks of IGAP compute, on runs made by hand."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -138,26 +137,20 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
 
 
-def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
-    steps, shift = np.array([0, 400, 800, 1600, 3200]), {"a": 0.0, "b": 0.5}
-    index = pd.MultiIndex.from_product([shift, steps], names=["model", "step"])
-    lost = np.array([5, 4, 2, 3, 1]) / 10  # at the fourth it does not follow the step
-    cells = product(shift, range(5), ("de", "fr"))
-    rows = [(model, steps[i], code, lost[i] + shift[model]) for model, i, code in cells]
+def test_what_all_runs_do_in_the_course_of_time_is_no_correlation() -> None:
+    steps, rng = [0, 400, 800, 1600, 3200], np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([list("abcdefgh"), steps], names=["model", "step"])
+    time = -np.tile(range(5), 8)
+    apart = rng.normal(0, 0.8, 40)
+    rows = [(*key, code, x) for key, x in zip(index, time + apart, strict=True) for code in "xy"]
     gaps = pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
-    columns = {"MD": np.tile(-lost, 2), courses.SCHEDULE: np.tile(steps, 2)}
-    table = courses.course_correlations(gaps, pd.DataFrame(columns, index))
-    assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
-    assert table.loc[courses.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
-    assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
-    turned = gaps.assign(igap=gaps["igap"].where(gaps["model"] == "a", -gaps["igap"]))
-    other = courses.course_correlations(turned, pd.DataFrame(columns, index)).loc["MD"]
-    assert (other["low"], other["high"]) == pytest.approx((-1, 1))  # runs are drawn, too
-    others = [gaps.assign(igap=-gaps["igap"])]  # without one fine-tuning all is turned
-    table = igap_3_models.correlations_without_one_run(gaps, others, pd.DataFrame(columns, index))
-    assert table.loc["MD", "told"] == UNTOLD
-    table = igap_3_models.correlations_without_one_run(gaps, [gaps], pd.DataFrame(columns, index))
-    assert table.loc["MD", "told"] == "below"
+    measures = {"time": -time + rng.normal(0, 0.8, 40), "cause": -time - apart}
+    measures = pd.DataFrame(measures | {courses.SCHEDULE: np.tile(steps, 8)}, index)
+    table = courses.step_correlations(gaps, measures)
+    assert (table.loc[["time", "cause"], "r"] < -0.7).all()
+    assert abs(table.loc["time", "step held"]) < 0.4
+    assert table.loc["cause", "step held"] == pytest.approx(-1)
+    assert np.isnan(table.loc[courses.SCHEDULE, "step held"])
 
 
 def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:
