@@ -28,7 +28,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # Notebooks that take longest: first, so that two side by side end together.
-LONGEST := xprobe-3-mapping mixing-4-controls mixing-3-qa igap-2-ranking igap-3-models abx-5-probing \
+LONGEST := xprobe-3-mapping mixing-3-controls mixing-2-paraphrase igap-2-ranking igap-3-models abx-5-probing \
 	mixing-1-nli abx-6-transfer
 
 ALL := $(sort $(basename $(notdir $(wildcard notebooks/*.ipynb))))

@@ -17,44 +17,13 @@ from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import igap, mixing
 from xlx.results.deferred import deferred
-from xlx.subjects.finetuning import Run
-from xlx.text.examples import Examples
 
-sparse, linear_model = deferred("scipy.sparse"), deferred("sklearn.linear_model")
+special, linear_model = deferred("scipy.special"), deferred("sklearn.linear_model")
+model_selection = deferred("sklearn.model_selection")
 
 #: Labels as the paper merges them.
 MERGED = {"entailment": [0], "not-entailment": [1, 2]}
-#: Shares of the shorter text's distinct subwords that the other has: where bins begin.
-BINS = (1e-9, 0.1, 0.3)
-BIN_NAMES = ("none", "to 10 %", "to 30 %", "more")
 ENDS = ["score", "low", "high"]
-
-
-def transfers(
-    runs: Sequence[Run], alone: Sequence[Run], gold: Examples, source: str, groups: np.ndarray
-) -> pd.DataFrame:
-    """Accuracy within each language, of hypotheses alone, and what the premise adds.
-
-    One row per language of the runs' sets, then "mean of targets"; ``groups`` of the examples; of
-    what the premise adds ``told`` (`claims.compared`).
-    """
-    names = list(runs[0].predictions)
-
-    def right(of_seeds: Sequence[Run]) -> np.ndarray:
-        rows = [[run.predictions[x][-1] == gold.labels for x in names] for run in of_seeds]
-        table = np.array(rows, dtype=float)
-        others = [i for i, name in enumerate(names) if name != source]
-        return np.concatenate([table, table[:, others].mean(axis=1, keepdims=True)], axis=1)
-
-    pairs, other = right(runs), right(alone)
-    tables = {
-        "both": mixing.averages(pairs, groups),
-        "hypothesis alone": mixing.averages(other, groups),
-        "premise adds": claims.compared(pairs, other, groups),
-    }
-    rows = [*names, "mean of targets"]
-    tables = [table.assign(language=rows, what=what) for what, table in tables.items()]
-    return pd.concat(tables, ignore_index=True)
 
 
 #: Where `beside_alone` asks what the premise adds: in the language of learning first.
@@ -123,54 +92,6 @@ def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
     return frame.rename_axis(index=["model", by])
 
 
-# --- overlap --------------------------------------------------------------------------------------
-
-
-def _in_bins(
-    scores: np.ndarray, overlap: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Values ``(S, bins + 1, n)`` by setting, and shares of pairs, for `at_equal_overlap`."""
-    same = np.eye(len(overlap), dtype=bool)
-    bins, kinds, means = np.digitize(overlap, BINS), {"within": same, "across": ~same}, {}
-    inside = {
-        kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
-        for kind, mask in kinds.items()
-    }
-    shares = {kind: x.sum(axis=1) / x.sum() for kind, x in inside.items()}
-    both = (inside["within"].sum(axis=1) > 0) & (inside["across"].sum(axis=1) > 0)
-    weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
-    for kind, mask in kinds.items():
-        sums = [np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))]
-        means[kind] = mixing_tables.ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
-        whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
-        means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
-    means["drop"] = means["within"] - means["across"]
-    return means, shares
-
-
-def at_equal_overlap(
-    values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray
-) -> pd.DataFrame:
-    """Within and across in bins of overlap, and their difference where both have the same bins.
-
-    ``values``: what is averaged, ``(S, L, L, n)``. The last row, "as across", weighs the bins
-    within as they are filled across, over bins with pairs of both kinds. Shares of the pairs of
-    each kind are in ``pairs within`` and ``pairs across``.
-    """
-    tables = []
-    for what, scores in values.items():
-        means, shares = _in_bins(scores, overlap)
-        for setting, each in means.items():
-            table = mixing.averages(each, groups).clip(upper=1)
-            tables.append(
-                table.assign(overlap=[*BIN_NAMES, "as across"], setting=setting, what=what)
-            )
-    joined = pd.concat(tables, ignore_index=True)
-    for kind, share in shares.items():
-        joined[f"pairs {kind}"] = joined["overlap"].map(dict(zip(BIN_NAMES, share, strict=True)))
-    return joined
-
-
 # --- pairs of languages ---------------------------------------------------------------------------
 
 
@@ -229,47 +150,6 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
             "R² on a language held out": unseen,
         }
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-# --- what is shown --------------------------------------------------------------------------------
-
-
-def drops_by(
-    ours: Mapping[str, np.ndarray], labels: np.ndarray, overlap: np.ndarray, groups: np.ndarray
-) -> pd.DataFrame:
-    """Drops from within to across, by ``what``: whole, by label and so on, by `claims.compared`."""
-    same = np.eye(len(overlap), dtype=bool)
-
-    def drop(values: np.ndarray) -> np.ndarray:
-        return values[:, same].mean(axis=1) - values[:, ~same].mean(axis=1)
-
-    each = {"all pairs": drop(ours["accuracy"])}
-    for name, classes in MERGED.items():
-        mask = np.isin(labels, classes)[None] * 1.0
-        each[name] = mixing_tables.ratio_values(each["all pairs"] * mask, mask)
-    each |= {x: drop(y) for x, y in ours.items() if x != "accuracy"}
-    each["as across"] = _in_bins(ours["accuracy"], overlap)[0]["drop"][:, -1]
-    values = np.stack(list(each.values()), axis=1)
-    table = claims.compared(values, np.zeros_like(values[:1]), groups)
-    return table.assign(what=list(each))
-
-
-def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
-    """`at_equal_overlap` as text: one row per bin."""
-    table = equal.assign(text=as_points(equal)).pivot(
-        index="overlap", columns=["what", "setting"], values="text"
-    )
-    for kind in ("across", "within"):
-        share = equal.drop_duplicates("overlap").set_index("overlap")[f"pairs {kind}"]
-        table.insert(0, ("share of pairs (%)", kind), (100 * share).round(1))
-    keys = [
-        (x, kind)
-        for x in equal["what"].unique()
-        for kind in mixing.SETTINGS
-        if (x, kind) != ("premise adds", "drop")
-    ]
-    shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
-    return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
 
 
 # --- beyond the second text -----------------------------------------------------------------------
@@ -332,24 +212,109 @@ def gains(
         return pd.DataFrame({"cells": list(cells), **nothing, "above zero": ""})
     if (base == base[:, :1]).all():
         base = base[:, :1]  # no first text is read, so all rows are one
-    values = beyond(base, added, labels == 0)
-    shape = (len(values), *next(iter(cells.values())).shape, len(labels))
-    values, rows = np.broadcast_to(values, shape), []
+    return over_cells(beyond(base, added, labels == 0), cells, groups).reset_index(names="cells")
+
+
+def over_cells(
+    values: np.ndarray, cells: Mapping[str, np.ndarray], groups: np.ndarray
+) -> pd.DataFrame:
+    """Means of values ``(S, L, L, n)`` in groups of cells, by name, intervals as of `gains`."""
+    shape = (len(values), *next(iter(cells.values())).shape, values.shape[-1])
+    values, rows = np.broadcast_to(values, shape), {}
     for name, mask in cells.items():
         ends = igap.crossed_interval(values[:, mask].mean(axis=1), groups)
         above = (values[:, mask].mean(axis=(0, 2)) > 0).sum()
-        rows.append((name, *ends, f"{above} of {mask.sum()}"))
-    return pd.DataFrame(rows, columns=["cells", *ENDS, "above zero"])
+        rows[name] = (*ends, f"{above} of {mask.sum()}")
+    return pd.DataFrame.from_dict(rows, "index", columns=[*ENDS, "above zero"])
 
 
-def overlap_reader(overlap: np.ndarray, labels: np.ndarray, at: int) -> np.ndarray:
-    """Log probabilities ``(1, L, L, n, C)`` of a reader of `shared_subwords` alone.
+def drops(values: Mapping[str, np.ndarray], across: np.ndarray) -> dict[str, float]:
+    """The mean of values ``(S, L, L, n)`` within less that across, by name."""
+    return {name: x[:, ~across].mean() - x[:, across].mean() for name, x in values.items()}
 
-    A logistic regression on the very pairs that are asked, within the language at ``at``.
+
+def rival_gains(
+    added: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    labels: np.ndarray,
+    groups: np.ndarray,
+    cells: Mapping[str, np.ndarray],
+) -> pd.DataFrame:
+    """`gains` of what is added to a base, by name, and ``bits`` (`bits_beyond`, hundredths)."""
+    rows = {}
+    for name, (base, logits) in added.items():
+        row = gains(base, logits, labels, groups, cells).iloc[0]
+        bits = bits_beyond(base[:, :1], logits, labels == 0, groups)
+        text = as_points(over_cells(bits, cells, groups)).iloc[0]
+        rows[name] = row.drop("cells").to_dict() | {"bits": text}
+    return pd.DataFrame.from_dict(rows, "index")
+
+
+#: Folds of examples, and steps of Newton's method, of `bits_beyond`.
+N_FOLDS, N_STEPS = 5, 8
+
+
+def bits_beyond(
+    base: np.ndarray, added: np.ndarray, positive: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    """What ``added`` models tell of the first class beyond ``base`` models, in bits of an example.
+
+    I(label; premise | hypothesis) as usable information (Ethayarajh, Choi and Swayamdipta 2022). In
+    each cell a logistic regression reads the mean log odds of two seeds of ``base`` and those of
+    a third seed, of ``base`` or ``added``; `N_FOLDS` folds of whole groups, and the log loss of
+    what is held out, of the former less the latter. A constant for a class costs nothing, as the
+    regression has its own. Arrays as of `beyond`; returns ``(S, ..., n)``.
     """
-    fit = linear_model.LogisticRegression().fit(overlap[at, at, :, None], labels)
-    logs = fit.predict_log_proba(overlap.reshape(-1, 1))
-    return logs.reshape(1, *overlap.shape, -1)
+    odds = [mixing_tables.evidence(x) for x in (base, added)]
+    places = np.unique(groups, return_inverse=True)[1]
+    folds = np.random.default_rng(0).permutation(places.max() + 1)[places] % N_FOLDS
+    seeds, rows = min(len(base), len(added)), []
+    for s in range(seeds):
+        two = (odds[0][(s + 1) % seeds] + odds[0][(s + 2) % seeds]) / 2
+        plain, more = (_held_out_loss([two, x[s]], positive, folds) for x in odds)
+        rows.append(plain - more)
+    return np.stack(rows)
+
+
+def _held_out_loss(
+    columns: Sequence[np.ndarray], positive: np.ndarray, folds: np.ndarray
+) -> np.ndarray:
+    """Log loss in bits of logistic regressions ``(..., n)``, fitted on all other folds."""
+    x = np.stack([np.ones(len(positive)) + 0 * columns[-1], *np.broadcast_arrays(*columns)], -1)
+    loss, small = np.empty(x.shape[:-1]), np.eye(x.shape[-1])
+    for fold in range(N_FOLDS):
+        there, away = x[..., folds == fold, :], x[..., folds != fold, :]
+        weights = np.zeros((*x.shape[:-2], x.shape[-1], 1))
+        for _ in range(N_STEPS):
+            p = special.expit(away @ weights)
+            slope = np.swapaxes(away, -1, -2) @ (positive[folds != fold, None] - p) - weights
+            curve = np.swapaxes(away * p * (1 - p), -1, -2) @ away + small
+            weights = weights + np.linalg.solve(curve, slope)
+        sign = np.where(positive[folds == fold], -1, 1)
+        loss[..., folds == fold] = np.logaddexp(0, sign * (there @ weights)[..., 0]) / np.log(2)
+    return loss
+
+
+def with_overlap(
+    alone: np.ndarray, overlap: np.ndarray, labels: np.ndarray, groups: np.ndarray, at: int
+) -> np.ndarray:
+    """Log probabilities ``(S, L, L, n, C)`` of who has the hypothesis and shared subwords alone.
+
+    A logistic regression on the log probabilities of a model of hypotheses ``(S, 1, L, n, C)``, the
+    ``overlap`` ``(L, L, n)``, its square, and whether there is any. It is fitted within the
+    language at ``at``, in ten folds of whole groups, and asked about the fold in all cells.
+    """
+    shape = (*overlap.shape, alone.shape[-1])
+    strings = np.stack([overlap, overlap**2, overlap > 0], axis=-1)
+    answers = np.empty((len(alone), *shape))
+    for s, logits in enumerate(special.log_softmax(alone.astype(float), axis=-1)):
+        x = np.concatenate([np.broadcast_to(logits, shape), strings], axis=-1)
+        for rest, fold in model_selection.GroupKFold(10).split(labels, labels, groups):
+            fit = linear_model.LogisticRegression(solver="newton-cholesky")
+            fit.fit(x[at, at, rest], labels[rest])
+            asked = x[:, :, fold]
+            logs = fit.predict_log_proba(asked.reshape(-1, x.shape[-1]))
+            answers[s][:, :, fold] = logs.reshape(*asked.shape[:-1], -1)
+    return answers
 
 
 def logits_of(grids: Iterable[Grid]) -> np.ndarray:

@@ -22,7 +22,7 @@ def of_notebook(path: Path, table: dict[str, Any], otherwise: Any) -> Any:
 
 NAMED = (
     *("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2"),
-    *("mixing-1", "mixing-3", "mixing-6"),
+    *("mixing-1", "mixing-3"),
 )
 #: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
 OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa-1": "mini-llama-bi2"}
@@ -157,9 +157,15 @@ OWN = {
         "test_source": None,
         "train_source": "xnli-dev",  # fewer pairs
     },
-    "mixing-3": GRID | {"max_length": 96, "stride": 16},
-    "mixing-6": GRID
-    | {"n_test": 12, "languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
+    "mixing-3": GRID
+    | {
+        "n_test": {"NLI": 12},
+        "languages": {"NLI": ["en", "de", "tr"]},
+        "pairs": [["en", "de"], ["de", "tr"]],
+        "second_seeds": {},
+        "epochs": {"NLI": 1},
+        "batch_size": {"NLI": 4},
+    },
     "mexa": {
         "n_test": 40,
         "n_seeds": 1,

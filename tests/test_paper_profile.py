@@ -170,10 +170,8 @@ ON_HUB = {
 #: Notebook → the tasks of the paper in it.
 TASKS = {
     "mixing-1-nli": ["NLI"],
-    "mixing-2-paraphrase": ["PI"],
-    "mixing-3-qa": ["QA"],
-    "mixing-4-controls": ["NLI", "PI", "QA"],
-    "mixing-6-pairs": ["NLI"],
+    "mixing-2-paraphrase": ["PI", "QA"],
+    "mixing-3-controls": ["NLI", "PI", "QA"],
 }
 #: Of a full copy: a folder for what is learnt, and one for what is tested; XQuAD is shipped whole.
 LOCAL = {"NLI": ("xnli", "xnli"), "PI": ("pawsx", "pawsx"), "QA": ("squad", None)}
@@ -202,7 +200,7 @@ def printed() -> dict:
 def test_all_notebooks_that_fine_tune_are_set() -> None:
     there = {path.stem for path in paths.NOTEBOOKS.glob("mixing-*.ipynb")} - {"mixing-5-printed"}
     assert set(TASKS) == there
-    assert list(PAPER["mixing-4-controls"]["languages"]) == TASKS["mixing-4-controls"]
+    assert list(PAPER["mixing-3-controls"]["languages"]) == TASKS["mixing-3-controls"]
 
 
 def test_fine_tuning_is_that_of_the_appendix(mixed: dict[str, dict], printed: dict) -> None:
@@ -225,18 +223,21 @@ def test_models_and_languages_are_those_of_the_tables(
     for name, values in mixed.items():
         assert values["languages"] == printed["languages"][values["task"]], name
         assert len(values["languages"]) == printed["data"][values["task"]]["languages"]
-    for name in ("mixing-1-nli NLI", "mixing-2-paraphrase PI", "mixing-3-qa QA"):
+    for name in ("mixing-1-nli NLI", "mixing-2-paraphrase PI", "mixing-2-paraphrase QA"):
         assert mixed[name]["models"] == list(ON_HUB.values())
-    assert mixed["mixing-6-pairs NLI"]["model"] == ON_HUB[printed["across_fine_tuning"]["model"]]
+    assert (
+        mixed["mixing-3-controls NLI"]["models"][0]
+        == ON_HUB[printed["across_fine_tuning"]["model"]]
+    )
     for table, model in (("table7_control_tasks_mbert", 0), ("table14_control_tasks_xlmr", 1)):
         (named,) = set(pd.read_csv(MIXING / f"{table}.csv")["model"])
-        assert mixed["mixing-4-controls NLI"]["models"][model] == ON_HUB[named]
+        assert mixed["mixing-3-controls NLI"]["models"][model] == ON_HUB[named]
 
 
 def test_pairs_are_those_of_table_9(mixed: dict[str, dict], printed: dict) -> None:
     table = pd.read_csv(MIXING / "table9_across_finetuning.csv")
     rows = table[["l1_premise", "l2_hypothesis"]].drop_duplicates()
-    values = mixed["mixing-6-pairs NLI"]
+    values = mixed["mixing-3-controls NLI"]
     assert values["pairs"] == rows.to_numpy().tolist()
     assert len(values["pairs"]) == printed["across_fine_tuning"]["pairs"] == 30
     used = {code for pair in values["pairs"] for code in pair}
@@ -253,7 +254,7 @@ def test_all_of_the_full_sets_is_taken(mixed: dict[str, dict]) -> None:
         assert values.get("train_source") == source, name
         if values["task"] == "QA":
             assert values["per_context"] is None, name
-    reading = mixed["mixing-3-qa QA"]
+    reading = mixed["mixing-2-paraphrase QA"]
     assert reading["max_distance"] == reading["max_length"]
 
 

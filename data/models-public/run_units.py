@@ -113,7 +113,7 @@ def hypotheses_job(seed: int, model: str = MODEL, source: str = "en") -> Job:
 
 
 def mixed_job(first: str, second: str, seed: int) -> Job:
-    """Premises in one language and hypotheses in another, as in `mixing_6_pairs`."""
+    """Premises in one language and hypotheses in another, as in `mixing_3_controls`."""
     taught = examples.crossed(xnli(first, "train"), xnli(second, "train"))
     return Job(MODEL, taught, {"learnt": taught.at(range(100))}, RECIPE, seed)
 

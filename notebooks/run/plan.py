@@ -66,8 +66,7 @@ CHARACTERS = {"zh": 1.5, "ja": 1.6, "ko": 2.1, "others": 3.9}
 #: Notebooks that fine-tune, as a profile has them.
 TUNING = (
     *("igap-1-decomposition", "igap-2-ranking", "igap-3-models"),
-    *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-qa", "mixing-4-controls"),
-    "mixing-6-pairs",
+    *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-controls"),
 )
 #: The one that trains encoders from nothing, and the one that probes models.
 MAPPING, PROBING = "xprobe-3-mapping", "xprobe-2-transformers"

@@ -23,13 +23,6 @@ sparse = deferred("scipy.sparse")
 
 T = TypeVar("T", Examples, Questions)
 _PARTS = ("first", "second")
-#: Cyrillic and Greek letters, and what stands for each in Latin script.
-_LETTERS = "абвгдежзийклмнопрстуфхцчшщъыьэюяѐёіїєґјљњћђџαβγδεζηθικλμνξοπρστυφχψως"
-_LATIN = (
-    "a b v g d e ž z i j k l m n o p r s t u f h c č š šč  y  e ju ja e jo i ji je g j lj nj ć đ dž"
-    " a v g d e z i th i k l m n x o p r s t y f ch ps o s"
-)
-_LATIN_OF = dict(zip(_LETTERS, _LATIN.split(" "), strict=True))
 
 
 def shuffled(rows: T, seed: int, *, parts: Sequence[str] = _PARTS) -> T:
@@ -83,21 +76,6 @@ def _characters(text: str) -> list[str]:
         else:
             characters.append(character)
     return characters
-
-
-def romanised(text: str) -> str:
-    """A text with Cyrillic and Greek letters in Latin script, and Korean syllables by their names.
-
-    Letter by letter, without accents of Greek; all else stays as it is.
-    """
-    letters = []
-    for character in unicodedata.normalize("NFC", text):
-        low, name = character.lower(), unicodedata.name(character, "")
-        latin = _LATIN_OF.get(low, _LATIN_OF.get(unicodedata.normalize("NFD", low)[0], character))
-        if name.startswith("HANGUL SYLLABLE "):
-            latin = name.split()[-1].lower()
-        letters.append(latin.capitalize() if character != low else latin)
-    return "".join(letters)
 
 
 def only(examples: Examples, part: str) -> Examples:

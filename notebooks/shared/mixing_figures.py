@@ -135,7 +135,7 @@ def distances(table: pd.DataFrame) -> Figure:
     """How far a question's words are from its answer, by difficulty (Figures 1, 11 and 12).
 
     One panel per model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
-    ``distance`` (in words), ``low`` and ``high``, as `mixing_3_qa.tails` gives them. The axis is
+    ``distance`` (in words), ``low`` and ``high``, of `mixing_2_paraphrase.tails`. The axis is
     logarithmic: a few intervals are very wide.
     """
     style = Lanes(
@@ -163,7 +163,7 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
     """A model fine-tuned on two languages and its baselines, one panel per pair (Tables 4, 9).
 
     ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
-    ``condition``, ``score``, ``low`` and ``high``, as `mixing_6_pairs.pair_table` gives them;
+    ``condition``, ``score``, ``low`` and ``high``, as `mixing_3_controls.pair_table` gives them;
     ``columns`` panels stand side by side.
     """
     style = Lanes(

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import torch
 
-import mixing_3_qa
+import mixing_2_paraphrase
 from printed import evaluator
 from shared import controls, mixing_tables
 from tests import tiny
@@ -378,7 +378,7 @@ def test_the_nearest_span_needs_shared_words() -> None:
         )
 
     sets = {"en": made("en"), "de": made("de")}
-    grids = {one.model: one for one in mixing_3_qa.without_reading(sets, sets["en"], 1, 0)}
+    grids = {one.model: one for one in mixing_2_paraphrase.without_reading(sets, sets["en"], 1, 0)}
     exact = {name: one.scores["EM, SQuAD"].mean(axis=2) for name, one in grids.items()}
     assert (exact["nearest span"] == np.eye(2)).all()
     assert (exact["usual place"] == 1 / 3).all()  # the answer at the median place
@@ -387,24 +387,21 @@ def test_the_nearest_span_needs_shared_words() -> None:
     of_all, of_one = (answered(*asked, reads=reads) for reads in (True, False))
     for name, scores in of_all.scores.items():
         np.testing.assert_array_equal(of_one.scores[name], scores)
-    nearest = replace(grids["nearest span"], groups=np.arange(3))
-    here = np.repeat(np.eye(2, dtype=bool)[..., None], 3, axis=2)
-    assert mixing_3_qa.f1_where(nearest, here, ~here) == (1, 1, 1)
 
 
 def test_what_each_side_does_to_a_planted_grid() -> None:
     """Contexts alone matter, and questions in the second language add 0.1."""
     scores = np.repeat([[0.3], [0.5], [0.6]], 3, axis=1)
     codes = ["en", "de", "zh"]
-    assert mixing_3_qa.by_side(scores, codes, "en") == pytest.approx(
+    assert mixing_2_paraphrase.by_side(scores, codes, "en") == pytest.approx(
         {"context": 1, "question": 0.25, "question in en": 0, "context in en": -0.25}, abs=0.5
     )
     scores[:, 1] += 0.1
-    found = mixing_3_qa.by_side(scores, codes, "de")
+    found = mixing_2_paraphrase.by_side(scores, codes, "de")
     assert found["question in de"] == pytest.approx(0.1)
     each = np.random.default_rng(0).random((2, 3, 3, 8))
     one = Grid("a", tuple(codes), {}, np.arange(8) // 2, each={"F1, SQuAD": each})
-    found = mixing_3_qa.side_intervals(one, "de")
+    found = mixing_2_paraphrase.side_intervals(one, "de")
     square = pd.DataFrame(each.mean(axis=(0, 3)), codes, codes)
     cells = evaluator.off_diagonal(square).stack().dropna()
     for level, side in enumerate(("context", "question")):

@@ -4,8 +4,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import mixing_1_nli as nli
+from shared import mixing_tables
 from xlx.measures.mixing import MixingError
 
 SEEDS, N, LANGUAGES = 5, 600, 2
@@ -73,13 +75,57 @@ def test_a_reader_without_seeds_stands_for_all_and_rows_may_be_one() -> None:
         nli.beyond(base[:2], one, LABELS == 0)
 
 
-def test_overlap_is_read_where_it_tells() -> None:
-    rng = np.random.default_rng(0)
+def worlds() -> dict[str, np.ndarray]:
+    """Who takes the place of the pair model: four planted readers, ``(S, L, L, n, 3)``."""
+    rng, reader = np.random.default_rng(0), readers(0.8, 5, 1)
     overlap = rng.random((LANGUAGES, LANGUAGES, N)) + np.where(LABELS == 0, 0.5, 0)
-    overlap[0, 1] = rng.random(N)
-    found = nli.overlap_reader(overlap, LABELS, 0)
-    right = (found[0].argmax(-1) == LABELS).mean(axis=-1)
-    assert found.shape == (1, LANGUAGES, LANGUAGES, N, 3)
+    overlap[0, 1], overlap[1, 0] = rng.random((2, N))  # across it tells nothing
+    strings = nli.with_overlap(readers(0, 7, 1)[:, :1], overlap, LABELS, GROUPS, 0)
+    return {
+        "reads hypotheses": readers(0, 4, 1),
+        "reads overlap": strings,
+        "reads": reader,
+        "is biased": reader - [4, 0, 0],
+    }
+
+
+def test_bits_of_planted_worlds() -> None:
+    base, same = readers(0, 3, 1), np.eye(LANGUAGES, dtype=bool)
+    cells, bits = {"within": same, "across": ~same}, {}
+    for name, logits in worlds().items():
+        values = nli.bits_beyond(base, logits, LABELS == 0, GROUPS)
+        assert values.shape == (SEEDS, LANGUAGES, LANGUAGES, N)
+        bits[name] = nli.over_cells(values, cells, GROUPS)
+    assert (bits["reads hypotheses"]["high"] < 0.03).all()
+    assert (bits["reads hypotheses"]["low"] < 0.01).all()
+    assert (bits["reads"]["low"] > 0.03).all()
+    np.testing.assert_allclose(bits["is biased"]["score"], bits["reads"]["score"], atol=0.01)
+    assert (
+        bits["reads overlap"].loc["within", "low"]
+        > 0.02
+        > bits["reads overlap"].loc["across", "score"]
+    )
+
+
+def test_bits_are_a_log_loss_by_hand() -> None:
+    base, added = (x[:3, :1, :1] for x in (readers(0, 3, 1), readers(0.5, 5, 1)))
+    odds = [mixing_tables.evidence(x)[:, 0, 0] for x in (base, added)]
+    places = np.random.default_rng(0).permutation(N // 3)[GROUPS] % nli.N_FOLDS
+    losses = []
+    for third in odds:
+        x = np.stack([(odds[0][1] + odds[0][2]) / 2, third[0]], axis=1)
+        p = np.empty(N)
+        for fold in range(nli.N_FOLDS):
+            away, fit = places != fold, LogisticRegression(C=1, fit_intercept=False, tol=1e-10)
+            both = np.column_stack([np.ones(N), x])  # the constant is penalised, too
+            p[~away] = fit.fit(both[away], LABELS[away] == 0).predict_proba(both[~away])[:, 1]
+        losses.append(-np.log2(np.where(LABELS == 0, p, 1 - p)))
+    values = nli.bits_beyond(base, added, LABELS == 0, GROUPS)
+    np.testing.assert_allclose(values[0, 0, 0], losses[0] - losses[1], atol=1e-4)
+
+
+def test_overlap_is_read_where_it_tells() -> None:
+    found = worlds()["reads overlap"]
+    right = (found.argmax(-1) == LABELS).mean(axis=(0, 3))
     np.testing.assert_allclose(np.exp(found).sum(axis=-1), 1)
-    assert right[0, 0] > 0.45
-    assert right[0, 1] < 0.4
+    assert right[0, 0] > right[0, 1]

@@ -12,7 +12,6 @@ from scipy import stats
 
 import mixing_1_nli
 import mixing_2_paraphrase
-import mixing_3_qa
 from xlx.experiment.grids import Grid
 from xlx.measures import igap, mixing
 from xlx.measures.mixing import Groups
@@ -135,8 +134,8 @@ def test_the_ratio_of_two_tails() -> None:
         score = np.clip(np.round(stats.norm.cdf(-hard) * 45) / 30 - 0.2, 0, 1)
         return score, np.exp(3.5 + 0.3 * hard + 0.6 * rng.standard_normal(n))
 
-    truth = mixing_3_qa.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[1][0]
-    ends = np.array([mixing_3_qa.tails(*questions(n))[1][1:] for _ in range(400)])
+    truth = mixing_2_paraphrase.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[1][0]
+    ends = np.array([mixing_2_paraphrase.tails(*questions(n))[1][1:] for _ in range(400)])
     assert 0.92 <= covered(ends.T, truth) <= 0.98
 
 
@@ -146,7 +145,7 @@ def test_what_each_side_of_a_grid_explains() -> None:
     _, names, _ = world(48)
     sides, cells = rng.normal(0, 0.05, (2, 10)), rng.normal(0, 0.02, (10, 10))
     planted = 0.4 + sides[0][:, None] + sides[1] + cells + 0.08 * np.eye(10)
-    truth = pd.Series(mixing_3_qa.by_side(planted, languages, "l0"))
+    truth = pd.Series(mixing_2_paraphrase.by_side(planted, languages, "l0"))
     held = []
     for _ in range(draws):
         hard, by_context, by_question = (
@@ -157,22 +156,9 @@ def test_what_each_side_of_a_grid_explains() -> None:
         seeds = rng.normal(0, 0.01, (3, 1, 1, 1)) + rng.normal(0, 0.005, (3, 10, 1, 1))
         each = shared + seeds + 0.2 * rng.standard_normal((3, 10, 10, len(names)))
         grid = Grid("a", tuple(languages), {}, names, each={"F1, SQuAD": each})
-        ends = pd.DataFrame(mixing_3_qa.side_intervals(grid, "l0")).T
+        ends = pd.DataFrame(mixing_2_paraphrase.side_intervals(grid, "l0")).T
         held.append((ends[1] <= truth) & (truth <= ends[2]))
     assert np.all(np.abs(np.mean(held, axis=0) - 0.95) < 0.045)
-
-
-@pytest.mark.parametrize("of_languages", [0.3, 1.0])
-@pytest.mark.parametrize("shape", [(12, 0), (6, 14)])
-def test_means_over_pairs_of_languages(shape: tuple[int, int], of_languages: float) -> None:
-    rng, (n, others) = np.random.default_rng(0), shape
-    pairs = [(a, b) for a in range(n) for b in (range(n, n + others) if others else range(a))]
-    index, ends = pd.MultiIndex.from_tuples(pairs), []
-    for _ in range(600):
-        each = of_languages * rng.standard_normal(n + others)
-        values = [each[a] + each[b] + rng.standard_normal() for a, b in pairs]
-        ends.append(mixing_2_paraphrase.over_languages(pd.Series(values, index))[1:])
-    assert 0.91 <= covered(np.array(ends).T, 0) <= 0.98
 
 
 def test_gains_beyond_other_readers() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import mixing_2_paraphrase
-import mixing_6_pairs
-from mixing_3_qa import tails
+import mixing_3_controls
+from mixing_2_paraphrase import tails
 from printed import mixing_claims
 from shared import mixing_tables
 from tests.tables import of
@@ -336,35 +335,6 @@ def test_a_normal_quantile_is_of_a_share(wrong: tuple[float, float]) -> None:
         mixing_claims.detection(*wrong)
 
 
-def test_the_layer_of_a_pair_is_chosen_on_other_pairs() -> None:
-    codes = ["en", "de", "ru", "zh"]
-    rows = [
-        {
-            "task": "MD",
-            "language_1": a,
-            "language_2": b,
-            "layer": layer,
-            "score": 0.9 if ({a, b} == {"ru", "zh"}) == bool(layer) else 0.5,
-        }
-        for a, b in itertools.combinations(codes, 2)
-        for layer in (0, 1)
-    ]
-    measured = SimpleNamespace(table=lambda: pd.DataFrame(rows))
-    found = mixing_2_paraphrase.forced_choice(measured, "MD")
-    assert found["en", "de"] == 0.5  # ru-zh, the one pair without them, is best at layer 1
-    assert (found["ru", "zh"], found["en", "zh"]) == (0.5, 0.9)
-    choices = pd.DataFrame({"model": found + 0.1, "bag": found})
-    table = mixing_2_paraphrase.by_overlap(choices, "model", "bag")
-    assert table["score"].to_numpy() == pytest.approx(0.1)
-    enough = table.loc[["all pairs", "two scripts"], ["low", "high"]]
-    assert enough.to_numpy(float) == pytest.approx(0.1)
-    assert table.loc["one script", ["low", "high"]].isna().all()  # of a single pair
-    assert table["pairs"].tolist() == [6, 1, 5, 2, 2]
-
-
-# --- fine-tuning on a pair ---
-
-
 @given(st.integers(3, 7), st.integers(0, 10**6), st.booleans())
 def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -374,7 +344,7 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
     runs = [code for code in codes if not unseen_only or code not in (one, two)]
     sides = {"l1": [one], "l2": [two], "*": runs}
     grid = dict(zip(itertools.product(codes, codes), scores.ravel(), strict=True))
-    found = mixing_6_pairs.pair_cells(codes, (one, two), unseen_only=unseen_only)
+    found = mixing_3_controls.pair_cells(codes, (one, two), unseen_only=unseen_only)
     for row in mixing_claims.PAIRS_ROWS:
         first, second = row.split("-")
         inside = [grid[cell] for cell in itertools.product(sides[first], sides[second])]
@@ -385,9 +355,9 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
 def test_pairs_against_matrices(unseen_only: bool, groups) -> None:
     grids, pair = {"tuned": right(seed=6), "baseline": right(seed=7)}, ("de", "sw")
     how = {"unseen_only": unseen_only}
-    table = mixing_6_pairs.pair_table(grids, LANGUAGES, pair, groups, **how)
+    table = mixing_3_controls.pair_table(grids, LANGUAGES, pair, groups, **how)
     assert set(table["pair"]) == {"de-sw"}
-    inside = mixing_6_pairs.pair_cells(LANGUAGES, pair, **how)
+    inside = mixing_3_controls.pair_cells(LANGUAGES, pair, **how)
     for name, (row, mask) in itertools.product(grids, inside.items()):
         found = of(table, condition=name, row=row).iloc[0]
         tuned, own = (grids[x][mask].mean(axis=0)[None] for x in ("tuned", name))
@@ -461,15 +431,6 @@ def test_a_ratio_over_nothing_is_infinite() -> None:
 def test_tails_of_examples_that_hang_together_are_refused() -> None:
     with pytest.raises(MixingError, match="in 1 groups"):
         tails([1, 0], [1, 1], groups=[1, 1])
-
-
-def test_a_model_that_reads_overlap_alone_has_no_difference_at_equal_overlap() -> None:
-    pairs = pd.MultiIndex.from_product([["en", "de", "fr"], ["ru", "ko"]])
-    before = pd.DataFrame({"bag": np.linspace(0.5, 0.6, 6)}, index=pairs)
-    choices = {"as it is": before, "romanised": before + 0.2}
-    choices = {key: own.assign(model=own["bag"] / 2) for key, own in choices.items()}
-    table = mixing_2_paraphrase.romanised_choices(choices, "model", "bag")
-    assert table[-3:].to_numpy() == pytest.approx(np.repeat([[0.2], [0.1], [0.0]], 3, axis=1))
 
 
 def test_auc_of_settings_is_that_of_a_loop() -> None:

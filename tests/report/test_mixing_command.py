@@ -100,6 +100,23 @@ def test_more_questions_than_paragraphs() -> None:
     assert len(set(sets["de"].contexts)) > 150
 
 
+def test_one_answer_to_everything_is_told_and_printed_rows_are_sorted() -> None:
+    classes = ("entailment", "neutral")
+    (line,) = mixing_command.one_answer(np.ones((2, 2, 3), int), classes)
+    assert line.startswith("it answers neutral to every input")
+    assert mixing_command.one_answer(np.arange(8).reshape(2, 2, 2) % 2, classes) == []
+    task = next(x for x in mixing_command._TASKS if x.task == "NLI")
+    printed = mixing_command.printed_rows_of((1, 5, 10, 11), ["all", *task.merged])
+    ours = printed[printed["model"] == "mBERT"].assign(model="a", asked=task.asked[0])
+    table = mixing_command.means_beside(
+        pd.concat([ours, printed.assign(asked=mixing_command.PRINTED)]), task
+    )
+    rows = table.loc[table["asked"] == mixing_command.PRINTED, ["model", "label"]].to_numpy()
+    labels = ["all", *task.merged]
+    assert [*map(tuple, rows)] == [(x, y) for x in ("InfoXLM", "XLM-R", "mBERT") for y in labels]
+    assert (table["asked"].iloc[:3] == task.asked[0]).all()
+
+
 def test_printed_rows_are_means_as_printed() -> None:
     labels = ["all", "entailment", "not-entailment"]
     printed = mixing_command.printed_rows_of((1, 5), labels)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixing_3_qa import word_distances
+from mixing_2_paraphrase import word_distances
 from tests.text.made import CONTEXT, asked
 from xlx.measures.answers import overlap_answers
 from xlx.text.files import TextError

@@ -130,6 +130,7 @@ class Mixing(options.Asking):
         if classes:
             guess = max(class_counts(gold).values()) / len(gold)
             lines.append(f"the commonest label has {100 * guess:.1f} %")
+            lines += one_answer(both.predictions, gold.classes)
         printed = printed_rows_of(task.printed, rows["label"].unique())
         printed = printed[printed["language"].isin(rows["language"])]
         every = pd.concat([rows.assign(model=label), printed.assign(asked=PRINTED)])
@@ -243,11 +244,26 @@ def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFra
 
 
 def means_beside(rows: pd.DataFrame, task: HeadTask) -> pd.DataFrame:
-    """Means over languages, settings side by side: this model's rows, then printed."""
+    """Means over languages, settings side by side: this model's rows, then printed ones."""
     rows = rows[(rows["asked"] != task.asked[2]) & (rows["language"] == mixing.OVERALL)]
     index = ["model", "asked", "label"]
     wide = rows.set_index([*index, "setting"])["score"].unstack("setting", sort=False)
-    return wide.assign(drop=wide["within"] - wide["across"])[list(mixing.SETTINGS)].reset_index()
+    wide = wide.assign(drop=wide["within"] - wide["across"])[list(mixing.SETTINGS)].reset_index()
+    labels, printed = [*wide["label"].unique()], wide["asked"] == PRINTED
+    places = {"label": labels.index, "model": str}
+    by = wide[printed].sort_values(["model", "label"], key=lambda x: x.map(places[x.name]))
+    return pd.concat([wide[~printed], by], ignore_index=True)
+
+
+def one_answer(predictions: np.ndarray, classes: Sequence[str]) -> list[str]:
+    """A sentence where a head gives one class ``(L, L, n)`` to all inputs; else none."""
+    answers = np.unique(predictions)
+    if len(answers) > 1:
+        return []
+    return [
+        f"it answers {classes[answers[0]]} to every input: its scores are shares of labels, and no "
+        "drop can be seen"
+    ]
 
 
 @styled
