@@ -93,7 +93,7 @@ def ranked(worlds: Sequence[World], first: str) -> pd.DataFrame:
 
     Means over sources and ``worlds``. ``low``, ``high``: 95 %, over languages: each is left out in
     turn as source and target (jackknife, Student's t), as a pair of targets hangs together with all
-    others of its two languages.
+    others of its two languages. NaN of fewer than four languages.
     """
 
     def means(kept: Sequence[World]) -> np.ndarray:
@@ -101,18 +101,23 @@ def ranked(worlds: Sequence[World], first: str) -> pd.DataFrame:
         return np.stack([table, table[worlds[0][1].columns.get_loc(first)] - table])
 
     codes = list(dict.fromkeys(itertools.chain(*worlds[0][0].index)))
-    whole, n = means(worlds), len(codes)
+    whole = means(worlds)
     without = [
         means(
             [
-                tuple(x.drop(code, level=0, errors="ignore").drop(code, level=1) for x in world)
+                tuple(
+                    x.drop(code, level=0, errors="ignore").drop(code, level=1, errors="ignore")
+                    for x in world
+                )
                 for world in worlds
             ]
         )
-        for code in codes
+        for code in codes * (len(codes) > 3)  # of three languages no two targets would be left
     ]
-    apart = np.array(without)[:, 1]
-    error = np.sqrt((n - 1) / n * ((apart - apart.mean(axis=0)) ** 2).sum(axis=0))
+    apart = np.reshape(without, (len(without), *whole.shape))[:, 1]
+    apart = apart[~np.isnan(apart).any(axis=1)]  # the only source may be left out
+    n = max(len(apart), 1)
+    error = np.sqrt((n - 1) / n * ((apart - apart.sum(axis=0) / n) ** 2).sum(axis=0))
     half = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
     columns = {"accuracy": whole[0], "ahead": whole[1], "low": whole[1] - half}
     return pd.DataFrame(columns | {"high": whole[1] + half}, worlds[0][1].columns)

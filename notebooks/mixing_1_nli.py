@@ -262,12 +262,15 @@ def bits_beyond(
     each cell a logistic regression reads the mean log odds of two seeds of ``base`` and those of
     a third seed, of ``base`` or ``added``; `N_FOLDS` folds of whole groups, and the log loss of
     what is held out, of the former less the latter. A constant for a class costs nothing, as the
-    regression has its own. Arrays as of `beyond`; returns ``(S, ..., n)``.
+    regression has its own. Arrays as of `beyond`; returns ``(S, ..., n)``, NaN of fewer than three
+    seeds.
     """
     odds = [mixing_tables.evidence(x) for x in (base, added)]
     places = np.unique(groups, return_inverse=True)[1]
     folds = np.random.default_rng(0).permutation(places.max() + 1)[places] % N_FOLDS
     seeds, rows = min(len(base), len(added)), []
+    if seeds < 3:
+        return np.full((seeds, *np.broadcast_shapes(*(x.shape[1:] for x in odds))), np.nan)
     for s in range(seeds):
         two = (odds[0][(s + 1) % seeds] + odds[0][(s + 2) % seeds]) / 2
         plain, more = (_held_out_loss([two, x[s]], positive, folds) for x in odds)
@@ -308,7 +311,9 @@ def with_overlap(
     answers = np.empty((len(alone), *shape))
     for s, logits in enumerate(special.log_softmax(alone.astype(float), axis=-1)):
         x = np.concatenate([np.broadcast_to(logits, shape), strings], axis=-1)
-        for rest, fold in model_selection.GroupKFold(10).split(labels, labels, groups):
+        for rest, fold in model_selection.GroupKFold(min(10, len(np.unique(groups)))).split(
+            labels, labels, groups
+        ):
             fit = linear_model.LogisticRegression(solver="newton-cholesky")
             fit.fit(x[at, at, rest], labels[rest])
             asked = x[:, :, fold]

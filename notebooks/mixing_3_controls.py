@@ -23,7 +23,6 @@ from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.measures.mixing import averages, checked_scores
-from xlx.plots.panels import rows_of
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text import labelled
 from xlx.text.examples import Examples, crossed
@@ -116,24 +115,6 @@ def _compared(
                 yield about, scores, less
 
 
-def differences(
-    values: Mapping,
-    pairs: Mapping[str, tuple[str, str]],
-    data: Mapping[str, TaskData],
-    learn: bool,
-) -> pd.DataFrame:
-    """What one condition has above another, within, across and the drop, by language.
-
-    ``pairs``: name → two conditions. Columns as `mixing.paired_difference`, and ``task``,
-    ``model``, ``measure``, ``what``.
-    """
-    tables = []
-    for about, scores, less in _compared(values, pairs, learn):
-        about_cells = list(data[about["task"]].sets), groups_of(data[about["task"]].gold)
-        tables.append(mixing.paired_difference(scores, less, *about_cells).assign(**about))
-    return pd.concat(tables, ignore_index=True)
-
-
 def conditions(values: Mapping, data: Mapping[str, TaskData]) -> pd.DataFrame:
     """`mixing.summary` of the first measure of each condition, with ``task``, ``model``."""
     tables = []
@@ -160,20 +141,6 @@ def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
         rows[key] = dict(zip(part["setting"], as_points(part), strict=True))
     frame = pd.DataFrame.from_dict(rows, orient="index")[["within", "across"]]
     return frame.set_axis(pd.MultiIndex.from_tuples(rows, names=["task", "model", "condition"]))
-
-
-def by_cells(table: pd.DataFrame, source: str) -> pd.DataFrame:
-    """Differences as text: within the source, within in the mean, and across."""
-    rows = {}
-    for key, part in table.groupby(["task", "model", "measure", "what"], sort=False):
-        mean, english = (rows_of(part, language=x) for x in (mixing.OVERALL, source))
-        picked = {f"within {source}": rows_of(english, setting="within")}
-        picked |= {x: rows_of(mean, setting=x) for x in ("within", "across")}
-        rows[key] = {name: as_points(row).iloc[0] for name, row in picked.items()}
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    return frame.set_axis(
-        pd.MultiIndex.from_tuples(rows, names=["task", "model", "measure", "what"])
-    )
 
 
 def task_or_inference(
@@ -231,10 +198,11 @@ def means_of(
     data: Mapping[str, TaskData],
     learn: bool,
 ) -> pd.DataFrame:
-    """`differences` of means over languages within, across, and within by writing; with ``told``.
+    """What one condition has above another: means over languages within, across, and by writing.
 
-    By `claims.compared`. Of languages without spaces between words characters are shuffled, so that
-    words go, too. ``setting``: "within", "across", "with spaces", "without spaces".
+    ``pairs``: name → two conditions; ``told`` by `claims.compared`. Of languages without spaces
+    between words characters are shuffled, so that words go, too.
+    ``setting``: "within", "across", "with spaces", "without spaces".
     """
     tables = []
     for about, *both in _compared(values, pairs, learn):

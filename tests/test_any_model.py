@@ -163,6 +163,7 @@ OWN = {
         "languages": {"NLI": ["en", "de", "tr"]},
         "pairs": [["en", "de"], ["de", "tr"]],
         "second_seeds": {},
+        "n_train": {"NLI": 12},
         "epochs": {"NLI": 1},
         "batch_size": {"NLI": 4},
     },

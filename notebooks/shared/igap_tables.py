@@ -227,20 +227,6 @@ def memorised_gaps(subject: Subject, corpus: ParallelCorpus, n_draws: int) -> pd
     return pd.DataFrame(rows, columns=["layer", "source", "target", "gap"])
 
 
-@cached(tolerance=0.1)
-def gaps_by_draw(
-    subject: Subject, corpus: ParallelCorpus, n_draws: int, layer: int, sources: Sequence[str]
-) -> pd.DataFrame:
-    """`memorised_gaps` at one layer, one row per draw of labels, one column per direction."""
-    read = {
-        code: subject.sentences(sentences, code)[layer]
-        for code, sentences in corpus.sentences.items()
-    }
-    wrong = {source: _by_heart(read, source, n_draws) for source in sources}
-    ways = [(source, t) for source, t in product(sources, read) if t != source]
-    return pd.DataFrame({f"{s} {t}": wrong[s][t] - wrong[s][s] for s, t in ways})
-
-
 def _by_heart(states: Mapping[str, np.ndarray], source: str, n_draws: int) -> dict:
     """The share wrong by language and draw, ``(n_draws,)``, of labels learnt in the source."""
     states = {code: x - x.mean(axis=0, dtype=float) for code, x in states.items()}
