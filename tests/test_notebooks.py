@@ -41,7 +41,8 @@ def problems(path: Path) -> list[str]:
     except Exception as error:
         return [f"is no valid notebook: {str(error).splitlines()[0]}"]
     found = []
-    if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+|predictions|report|start|synthesis", path.stem):
+    alone = "predictions|printed|report|start|synthesis"
+    if not re.fullmatch(rf"[a-z_]+-\d+-[a-z0-9_]+|{alone}", path.stem):
         found.append("has no name like abx-2-dynamics: <lens>-<number>-<slug>")
     if path.stat().st_size >= 1_500_000:
         found.append(f"weighs {path.stat().st_size} bytes, more than 1.5 megabytes")

@@ -125,16 +125,6 @@ class AbxNumbers(Paper):
         columns = ["row", "n", "R2", "F", "p of F", "t of LD", "t of MD", "LD", "MD"]
         return pd.DataFrame(rows, columns=columns).set_index("row")
 
-    @cached_property
-    def ranges(self) -> pd.DataFrame:
-        """The stretches of r for which each row of Table 1 is possible: ``row``, ``low, high``."""
-        rows = []
-        for name, possible in self.possible.items():
-            gaps = np.flatnonzero(np.diff(possible) > 0.006) + 1
-            rows += [(name, run[0], run[-1]) for run in np.split(possible, gaps) if len(run)]
-        table = pd.DataFrame(rows, columns=["row", "low", "high"])
-        return table.assign(middle=(table["low"] + table["high"]) / 2)
-
 
 def possible_correlations(row: TableRow) -> np.ndarray:
     """Correlations of LD and MD for which a row of Table 1 is possible, in steps of 0.005."""

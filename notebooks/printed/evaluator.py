@@ -4,23 +4,24 @@ A folder holds transcribed tables (``table1_nli.csv`` is called ``table1``) and 
 text (``text_results.csv``: ``claim_id``, ``value``). Two lists of formulas make it an audit:
 
 - ``names.csv`` (``name``, ``formula``): tables and numbers that follow from others;
-- ``claims.csv``: what the paper says, a row each, with those of its columns that are needed.
-  ``section`` is where, ``claim`` what is said, ``formula`` how a reader would write the test,
-  ``value`` what is computed. Without ``printed`` this is true or false, in one or several parts
-  (none: cannot be told), and ``found`` says in words what the numbers are. With ``printed`` it is
-  the number that other printed ones give; the two agree within ``tolerance``, what rounding allows.
-  A column of numbers is checked number by number, and ``key`` in the claim is what each is of. A
-  row stands for every item of ``each``, if it has any.
+- ``claims.csv``: a row for each claim, with those of `COLUMNS` that are needed. ``section`` is
+  where, ``claim`` what is said, ``quote`` in which words, ``formula`` how a reader would write the
+  test, ``value`` what is computed. Without ``printed`` this is true or false, in one or several
+  parts (none: cannot be told), and ``result`` says in words what the numbers are. With ``printed``
+  it is the number that other printed ones give; the two agree within ``tolerance``. A column of
+  numbers is checked number by number, and ``key`` in the claim is what each is of. A row stands for
+  every item of ``each``, if it has any. ``kind`` is "ours" where the paper does not say it.
 
-A formula is a Python expression over these names and the functions, attributes and methods that are
-listed here; nothing else can be named. Texts may have formulas in braces, as in f-strings. A paper
-needs no module: ``python -m printed.evaluator FOLDER``, in ``notebooks/``, says what it comes to.
+A number printed to d places stands for anything within half a unit of its last place. The tolerance
+is what rounding of all that goes into a check can explain; of a number printed twice it is half a
+unit. A number is named by the section, up to ", by ", and the claim: two checks of it are one.
+
+A formula is a Python expression over names of the paper and `FUNCTIONS`, and is run as such: read
+folders of your own or of people you trust. Texts may have formulas in braces, as in f-strings.
 """
 
-import ast
 import re
-import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -28,10 +29,24 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from printed.printed_tables import Audit, verdict
 from xlx.results.deferred import deferred
 
 stats = deferred("scipy.stats")
+
+#: What binary fractions leave of a decimal one.
+PRINTED_SLACK = 1e-9
+#: What can come of a claim; the last is of one that no number at hand can decide.
+VERDICTS = ("holds", "holds in part", "does not hold", "cannot be told")
+#: Of ``claims.csv``.
+COLUMNS = ("section", "claim", "quote", "kind", "formula", "value")
+COLUMNS += ("printed", "tolerance", "result", "each")
+
+
+def verdict(parts: Sequence[bool]) -> str:
+    """One of `VERDICTS`: all parts hold, some do, none does, or there are none."""
+    if not parts:
+        return VERDICTS[3]
+    return VERDICTS[0 if all(parts) else 1 if any(parts) else 2]
 
 
 def p_of_t(t: float, freedom: int) -> float:
@@ -68,32 +83,9 @@ def rows_by(rows: Mapping[Hashable, Mapping[str, object]], *names: str) -> pd.Da
     return pd.DataFrame([*rows.values()], index.set_names(names or index.names))
 
 
-_PLAIN = (
-    p_of_t,
-    p_of_r,
-    p_of_hits,
-    off_diagonal,
-    explained,
-    rows_by,
-    abs,
-    all,
-    any,
-    dict,
-    float,
-    int,
-    len,
-    list,
-    max,
-    min,
-    range,
-    round,
-    set,
-    sorted,
-    str,
-    sum,
-    zip,
-)
-FUNCTIONS = {plain.__name__: plain for plain in _PLAIN} | {
+#: What a formula may call, beside what Python has and the paper's names.
+FUNCTIONS = {
+    **{x.__name__: x for x in (p_of_t, p_of_r, p_of_hits, off_diagonal, explained, rows_by)},
     "ceil": np.ceil,
     "concat": pd.concat,
     "log10": np.log10,
@@ -101,54 +93,20 @@ FUNCTIONS = {plain.__name__: plain for plain in _PLAIN} | {
     "sqrt": np.sqrt,
     "table": pd.DataFrame,
 }
-LISTED = (
-    "T abs add all any assign astype between clip columns combine_first corr count cumsum diff div "
-    "drop droplevel dropna duplicated endswith eq fillna filter first fullmatch ge "
-    "get_level_values groupby gt idxmax idxmin iloc index isin items join keys le loc lower lt "
-    "map mask max mean median min mul name names nlargest notna nsmallest nunique pivot "
-    "pivot_table quantile rank ravel reindex removeprefix rename rename_axis replace reset_index "
-    "round rsplit set_axis set_index shape size sort_index sort_values split stack startswith std "
-    "str sub sum swaplevel to_dict tolist unique unstack upper value_counts values var where xs"
-)
-METHODS = frozenset(LISTED.split())
-SYNTAX = (
-    ast.Expression,
-    ast.BoolOp,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.Call,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Slice,
-    ast.Name,
-    ast.Constant,
-    ast.List,
-    ast.Tuple,
-    ast.Dict,
-    ast.Set,
-    ast.IfExp,
-    ast.ListComp,
-    ast.SetComp,
-    ast.GeneratorExp,
-    ast.DictComp,
-    ast.comprehension,
-    ast.JoinedStr,
-    ast.FormattedValue,
-    ast.keyword,
-    ast.Starred,
-    ast.operator,
-    ast.boolop,
-    ast.unaryop,
-    ast.cmpop,
-    ast.expr_context,
-)
-#: Of ``claims.csv``.
-COLUMNS = ("section", "claim", "formula", "value", "printed", "tolerance", "found", "each")
 
 
-class FormulaError(ValueError):
-    """A formula that names something unknown, or is none."""
+class _Scope(dict[str, object]):
+    """What a formula can name: what is given, then what the paper has, then Python's own."""
+
+    def __init__(self, paper: "Paper", given: Mapping[str, object]) -> None:
+        super().__init__(given)
+        self._paper = paper
+
+    def __missing__(self, name: str) -> object:
+        try:
+            return self._paper[name]
+        except AttributeError:
+            raise KeyError(name) from None
 
 
 class Paper:
@@ -165,10 +123,7 @@ class Paper:
         self._folder = folder
         lists = {name: folder / f"{name}.csv" for name in ("names", "claims")}
         names, claims = (
-            pd.read_csv(path, dtype=str, keep_default_na=False)
-            if path.is_file()
-            else pd.DataFrame()
-            for path in lists.values()
+            pd.read_csv(path, dtype=str, keep_default_na=False) for path in lists.values()
         )
         self._formulas = dict(names.itertuples(index=False))
         self._rows = claims.reindex(columns=COLUMNS, fill_value="").to_dict("records")
@@ -176,8 +131,7 @@ class Paper:
         files = {path.stem: pd.read_csv(path) for path in tables}
         longest = sorted(files, key=len, reverse=True)
         self.files = {stem.split("_")[0]: files[stem] for stem in longest} | files
-        if "text" in self.files:
-            self.text = self.files.pop("text").set_index("claim_id")["value"].astype(str)
+        self.text = self.files.pop("text").set_index("claim_id")["value"].astype(str)
 
     def __getattr__(self, name: str) -> object:
         """What a name of ``names.csv`` stands for, computed once."""
@@ -190,11 +144,8 @@ class Paper:
         """What a formula calls by a name: a function, an attribute of the paper or a table."""
         if name in FUNCTIONS:
             return FUNCTIONS[name]
-        if hasattr(self, name) and not name.startswith("_"):
-            return getattr(self, name)
-        if name not in self.files:
-            raise FormulaError(f"{self._folder.name} has no table, name or function {name!r}")
-        return self.files[name]
+        table = name in self.files and name not in self._formulas
+        return self.files[name] if table else getattr(self, name)
 
     def number(self, claim: str) -> float:
         """A number of the text; "1.5M", "150,000", "29 out of 36", "17%": its first one."""
@@ -202,21 +153,9 @@ class Paper:
         return float(re.match(r"[-+]?[\d.]+", printed)[0]) * (1e6 if printed[-1] == "M" else 1)
 
     def value(self, formula: str, **given: object) -> object:
-        """What a formula comes to; FormulaError for one that goes beyond what is listed above."""
-        try:
-            tree = ast.parse(f"({formula})", mode="eval")
-        except SyntaxError as error:
-            raise FormulaError(f"{formula}: {error.msg}") from None
-        for node in ast.walk(tree):
-            if not isinstance(node, SYNTAX):
-                raise FormulaError(f"{formula}: {type(node).__name__} is no part of a formula")
-            if isinstance(node, ast.Attribute) and node.attr not in METHODS:
-                raise FormulaError(f"{formula}: .{node.attr} is not listed")
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | {*given}
-        known = {node.id: self[node.id] for node in names if node.id not in bound}
-        scope = {"__builtins__": {}} | known | given
-        return eval(compile(tree, formula, "eval"), scope)  # all that it names is listed
+        """What a formula comes to; NameError for a name that the paper does not have."""
+        scope = _Scope(self, given)
+        return eval(f"({formula})", scope, scope)
 
     def filled(self, text: str, **given: object) -> str:
         """A text with the formulas in its braces evaluated."""
@@ -228,42 +167,46 @@ class Paper:
         return yaml.safe_load((self._folder / "settings.yaml").read_text(encoding="utf-8"))
 
     @cached_property
-    def results(self) -> tuple[Audit, pd.DataFrame]:
-        """The numbers and claims of ``claims.csv``, in its order.
-
-        And of the claims in words alone, by ``section``: ``claim, formula, found, verdict``.
-        """
-        audit, claims = Audit(), []
+    def _results(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        numbers, claims = [], []
         for row in self._rows:
             for each in self.value(row["each"] or "[None]"):
-                section, value = self.filled(row["section"], each=each), row["value"] or "[]"
-                value = self.value(value, each=each)
+                section = self.filled(row["section"], each=each)
+                value = self.value(row["value"] or "[]", each=each)
+                about = {"section": section, "kind": row["kind"] or "printed"}
                 if row["printed"]:
                     printed = pd.Series(self.value(row["printed"], each=each))
                     what = [self.filled(row["claim"], each=each, key=key) for key in printed.index]
-                    value = pd.Series(value, index=printed.index)
-                    audit.check(
-                        section, what, printed, value, self.value(row["tolerance"], each=each)
-                    )
+                    tolerance = self.value(row["tolerance"], each=each)
+                    columns = {"printed": printed, "recomputed": value, "tolerance": tolerance}
+                    rows = pd.DataFrame(columns, printed.index).reset_index(drop=True)
+                    numbers.append(rows.assign(**about, what=what))
                 else:
-                    claim, result = (self.filled(row[key], each=each) for key in ("claim", "found"))
+                    texts = {key: self.filled(row[key], each=each) for key in ("claim", "result")}
+                    texts |= {key: row[key] for key in ("quote", "formula")}
                     parts = np.ravel(value).tolist()
-                    audit.claim(section, claim, result, *parts)
-                    claims.append((section, claim, row["formula"], result, verdict(parts)))
-        columns = ["section", "claim", "formula", "found", "verdict"]
-        return audit, pd.DataFrame(claims, columns=columns).set_index("section")
+                    claims.append(about | texts | {"verdict": verdict(parts)})
+        table = pd.concat(numbers, ignore_index=True)
+        table["apart"] = (table["recomputed"] - table["printed"]) / table["tolerance"]
+        room = table["tolerance"] + PRINTED_SLACK
+        agrees = (table["recomputed"] - table["printed"]).abs() <= room
+        return table.assign(agrees=agrees), pd.DataFrame(claims)
 
     @property
-    def audit(self) -> Audit:
-        """All numbers and claims."""
-        return self.results[0]
+    def numbers(self) -> pd.DataFrame:
+        """A row per check of a number: ``section``, ``what`` it is of, ``printed``, ``recomputed``,
+        ``tolerance``, ``apart`` (recomputed less printed, in tolerances), ``agrees``, ``kind``."""
+        return self._results[0]
 
     @property
     def claims(self) -> pd.DataFrame:
-        """The claims in words, by section."""
-        return self.results[1]
+        """A row per claim in words: ``section``, ``claim``, ``quote``, ``kind``, ``formula``,
+        ``result`` (what the numbers say) and ``verdict``."""
+        return self._results[1]
 
-
-if __name__ == "__main__":
-    audit = Paper(Path(sys.argv[1])).audit
-    print(audit.summary(), audit.listing(4), sep="\n\n")
+    @property
+    def once(self) -> pd.Series:
+        """Whether each printed number agrees in all its checks: a row per number, as it counts."""
+        checks = self.numbers[self.numbers["kind"] == "printed"]
+        place = checks["section"].str.split(", by ").str[0]
+        return checks.groupby([place, "what"], sort=False)["agrees"].all()

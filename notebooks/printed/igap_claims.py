@@ -90,19 +90,6 @@ class IgapTables(Paper):
             )
         return pd.DataFrame(rows).set_index(["table", "from → to"])
 
-    def drawn_averages(self) -> pd.DataFrame:
-        """Averages of the tables by model as printed and recomputed, in [0, 1], for a figure."""
-        table = self.recomputed_averages.rename_axis(["task", "row"])
-        table = table[~table.index.get_level_values("task").str.contains("algorithms")]
-        value = table["sum / n"]
-        # the window of Table 9 is not at training error 0, so its gap is no share of wrong answers
-        bars = table["half"].where(table.index.get_level_values("task") != "MNLI + XNLI")
-        values = {
-            "printed": pd.DataFrame({"value": table["printed"]}),
-            "recomputed": pd.DataFrame({"value": value, "low": value - bars, "high": value + bars}),
-        }
-        return pd.concat(values, names=["kind"]).div(100).reset_index()
-
     def other_sources_order(self) -> pd.Series:
         """How well the other sources' mean orders the targets of each source by Figure 6."""
         gaps = self.transfer_gaps.query("source != target").set_index(["source", "target"])

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from printed.evaluator import Paper, rows_by
-from printed.printed_tables import PRINTED_SLACK, exchanges, shares_left
+from printed.evaluator import PRINTED_SLACK, Paper, rows_by
 from shared.mexa_tables import chance_table
 from xlx.measures.mexa import EDGES, bands, expected
 from xlx.results import paths
@@ -20,6 +19,23 @@ from xlx.results.deferred import deferred
 from xlx.text import parallel
 
 stats = deferred("scipy.stats")
+
+
+def shares_left(
+    entries: pd.Series, factor: float, half: float, half_factor: float, n: int = 100
+) -> pd.DataFrame:
+    """Which shares k / n an entry leaves that is printed as the share times a factor.
+
+    ``entries`` are printed within ``half`` of the product, the factor within ``half_factor``. With
+    their index: ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that
+    fit.
+    """
+    share = np.arange(n + 1) / n
+    apart = np.abs(share * factor - entries.to_numpy(float)[:, None])
+    fits = apart <= half + half_factor * share + PRINTED_SLACK
+    left = pd.DataFrame(np.where(fits, share, np.nan), index=entries.index)
+    ends = {"least": left.min(axis=1), "most": left.max(axis=1)}
+    return pd.DataFrame(ends).assign(count=fits.sum(axis=1))
 
 
 class MexaTables(Paper):
@@ -86,27 +102,6 @@ class MexaTables(Paper):
         return pd.DataFrame(table), rows_by(intervals)
 
     # --- Table 6 ----------------------------------------------------------------------------------
-
-    def language_exchanges(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """How many other choices of languages fit all nine means, by kind; and those that do."""
-        least, most = self.hits_left["least"], self.hits_left["most"]
-        changes = exchanges(least, most, self.mu_max, self.belebele, self.half_4)
-        nothing_out, nothing_in = changes["out"].isna(), changes["into"].isna()
-        kinds = [nothing_out & nothing_in, nothing_in, nothing_out]
-        changes["kind"] = np.select(kinds, ["as it is", "left out", "taken in"], "exchanged")
-        changes["fits all nine"] = changes["fits"] == len(self.models)
-        counts = changes.groupby("kind").agg(
-            choices=("fits", "size"),
-            most_means=("fits", "max"),
-            fit_all_nine=("fits all nine", "sum"),
-        )
-        return counts, changes.loc[changes["fits all nine"], ["out", "into"]]
-
-    def band_scores(self) -> pd.DataFrame:
-        """Table 6 in its five bands, the best covered languages first."""
-        table = self.table_6.loc[self.ranked, self.models].rename_axis("language").stack()
-        table = table.rename("score").reset_index()
-        return table.assign(band=bands(table["score"]))
 
     @cached_property
     def band_counts(self) -> pd.DataFrame:

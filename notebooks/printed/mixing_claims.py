@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from printed.evaluator import Paper, off_diagonal, rows_by
-from printed.printed_tables import PRINTED_SLACK
+from printed.evaluator import PRINTED_SLACK, Paper, off_diagonal, rows_by
 from xlx.measures.mixing import EVERYWHERE, MixingError, across, within
 from xlx.results import paths
 from xlx.results.deferred import deferred

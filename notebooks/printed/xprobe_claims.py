@@ -5,7 +5,6 @@ looks at: here what needs statistics, in ``names.csv`` of the folder what follow
 claims are in ``claims.csv`` (`printed.evaluator`). Accuracies are in [0, 1].
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -19,7 +18,6 @@ from xlx.results import paths
 from xlx.results.deferred import deferred
 
 stats = deferred("scipy.stats")
-optimize = deferred("scipy.optimize")
 
 
 class PrintedTables(Paper):
@@ -46,29 +44,6 @@ class PrintedTables(Paper):
 
     # --- Table 1 ----------------------------------------------------------------------------------
 
-    def readings(self) -> pd.DataFrame:
-        """Table 1 from Table 4, by which cells are taken and what the variance is divided by."""
-        left_out = {
-            "all 36": (),
-            "without English": ("en",),
-            "without French (UN)": ("fr-UN",),
-            "without French (Europarl)": ("fr",),
-            "without English, French (UN)": ("en", "fr-UN"),
-        }
-        rows = []
-        for (name, codes), ddof in itertools.product(left_out.items(), (0, 1)):
-            computed = reported.mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
-            computed = computed.set_index("task")
-            apart = (computed[["mean", "sd"]] - self.printed_1).abs()
-            usual = np.sqrt(((2 * self.half) ** 2 / computed["n"].iloc[0] + 0.001**2) / 12)
-            fit = (apart <= self.half + 0.0005).sum()
-            size = np.sqrt((apart**2).mean(axis=None)) / usual
-            rows.append((name, ["n", "n - 1"][ddof], *fit, *apart.max(), size))
-        columns = ["cells", "divided by", "means fit", "SDs fit", "mean off by", "SD off by"]
-        rounded = {"mean off by": 4, "SD off by": 4, "usual = 1": 1}
-        table = pd.DataFrame(rows, columns=[*columns, "usual = 1"])
-        return table.round(rounded).set_index(columns[:2])
-
     def from_table4(self) -> pd.DataFrame:
         """Table 1 from all cells of Table 4, beside the printed one; and of the variance, what
         the means of the six encoders make of it."""
@@ -88,18 +63,6 @@ class PrintedTables(Paper):
     def discovered(self) -> int:
         """How many correlations Benjamini and Hochberg's procedure finds."""
         return int((stats.false_discovery_control(self.rho["p_value"]) <= 0.05).sum())
-
-    def negative_in_other_orders(self) -> int:
-        """The most negative correlations in any order of the columns of Table 3."""
-        probed, inferred = (dict(list(x.groupby("language"))) for x in (self.cells, self.xnli))
-        counts = np.zeros((len(self.languages),) * 2, dtype=int)
-        for at in np.ndindex(counts.shape):
-            first, other = (self.languages[i] for i in at)
-            table = reported.rank_correlations(
-                probed[first], inferred[other].assign(language=first)
-            )
-            counts[at] = (table["rho"] < 0).sum()
-        return int(counts[optimize.linear_sum_assignment(counts, maximize=True)].sum())
 
     # --- Figure 4 ---------------------------------------------------------------------------------
 

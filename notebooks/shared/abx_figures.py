@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from xlx.plots.panels import Panels, across, number, order, rows_of
-from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
-from xlx.plots.style import BLUE, CHANCE, GUESSING, MEASURES, NAMES, VERMILION, handle, look, styled
+from xlx.plots.panels import Panels, across, order, rows_of
+from xlx.plots.primitives import Cells, Curves, curves, heatmap
+from xlx.plots.style import CHANCE, GUESSING, MEASURES, NAMES, handle
 
 LAYER = "layer (0: embeddings)"
 TASKS = ("LD", "MD")
@@ -76,35 +75,3 @@ def language_courses(table: pd.DataFrame, hue: str, style: Cells) -> Panels:
     table = table.assign(panel=table["task"] + ": " + table["model"])
     style = replace(style, wrap=len(tasks) * len(models), turned=90, bar_by="bar")
     return heatmap(table, "checkpoint", "language", hue, col="panel", style=style)
-
-
-def _row_of_table_1(row: str) -> str:
-    """Its short words written out: "CL NER Last" is "transfer, NER, last checkpoint"."""
-    setting, task, checkpoint = row.split()
-    written = {
-        "Prob.": "probing",
-        "CL": "transfer",
-        "Avg": "mean of checkpoints",
-        "Last": "last checkpoint",
-    }
-    return ", ".join((written[setting], task, written[checkpoint]))
-
-
-@styled
-def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
-    """The stretches of correlations of LD and MD for which a row of Table 1 is possible.
-
-    ``table`` has ``row`` and ``low``, ``middle``, ``high``, one row per stretch; ``printed`` is the
-    correlation that the paper prints of its 630 pairs.
-    """
-    style = Lanes(
-        looks=look(BLUE, "", linewidth=3), shift=0, lane=0.2, width=4.6, names=_row_of_table_1
-    )
-    on = lanes(table, "middle", "row", style=style)
-    line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
-    across(on, printed, **line, zorder=2)
-    for axes in on.axes.values():
-        axes.set_xlim(-1.03, 1.03)
-    whole = handle(f"the paper's own, over 630 pairs: {number(printed)}", line)
-    may = handle("correlations that agree with the numbers of a row of Table 1", look(BLUE, ""))
-    return on.done("correlation of LD and MD", "", handles=[may, whole])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from printed.printed_tables import VERDICTS
+from printed.evaluator import VERDICTS
 from xlx.measures import mixing
 from xlx.measures.igap import crossed_interval
 

@@ -3,42 +3,25 @@
 Scores of MEXA (μ) are shares of hits in [0, 1].
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from xlx.plots.panels import order, parts
 from xlx.plots.primitives import (
-    Cells,
     Curves,
-    Lanes,
     curves,
-    heatmap,
-    lanes,
 )
 from xlx.plots.style import (
-    BLUE,
-    GREEN,
-    HALO,
-    TINY,
-    VERMILION,
     handle,
     look,
     looks,
     styled,
 )
-
-#: From "not covered" to "well-covered", each darker than the one before.
-BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
-#: Options of a map whose cells hold the number of a band of scores, 0 for the lowest.
-BANDED = {"cmap": ListedColormap(BAND_COLOURS), "norm": Normalize(-0.5, len(BAND_COLOURS) - 0.5)}
 
 #: Where the axis of probabilities ends: smaller ones tell no more.
 SMALLEST = 1e-12
@@ -88,90 +71,3 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     axes.set(yscale="log", ylim=(SMALLEST, 3), xlim=(-0.02, right))
     axes.tick_params(axis="y", labelsize=9.5)  # exponents are smaller
     return on.done("share of hits, μ", "probability of that share or more", handles=grey)
-
-
-@styled
-def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
-    """Adjusted scores of all languages in all models, coloured by their bands (Table 6).
-
-    ``table`` has ``language``, ``model`` and ``band`` (the five of `xlx.measures.mexa.bands`, as it
-    gives them). ``languages`` are in reading order, split into columns no higher than a screen.
-    """
-    bands = table["band"].cat.categories
-    n_columns = max(3, -(-len(languages) // 52))
-    height = -(-len(languages) // n_columns)
-    blocks = {code: place // height for place, code in enumerate(languages)}
-    table = table.assign(
-        level=table["band"].cat.codes.astype(float), block=table["language"].map(blocks)
-    )
-    style = Cells(
-        rows=languages,
-        sharey=False,
-        bar=None,
-        cell=(0.2, 0.135),
-        edge=(0.2, 1.6),
-        wrap=n_columns,
-        **BANDED,
-    )
-    table = table.sort_values("block", kind="stable")
-    on = heatmap(table, "model", "language", "level", col="block", style=style)
-    for axes in on.titles({}).axes.values():
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0, labelsize=TINY)
-        axes.tick_params(axis="x", labelrotation=90)
-        axes.set_ylim(top=0, bottom=height)
-        axes.set_facecolor("white")  # below a shorter column there is no language
-    labels = [f"score {bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
-    known = [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, labels, strict=True)]
-    x = "colour: adjusted score (MEXA score × score in English); row: a language"
-    return on.done(x, handles=known)
-
-
-@styled
-def differences(table: pd.DataFrame) -> Figure:
-    """Recomputed minus printed numbers, in units of what rounding allows; groups are tables.
-
-    ``table`` is `Audit.numbers`: ``table`` (where it is printed), ``what``, ``apart`` (in
-    tolerances, such as half a unit of the last digit) and ``agrees``. Numbers that agree share a
-    lane; each that does not has its own, with its name.
-    """
-    items, drawn = {}, []
-    for name, group in parts(table, "table"):
-        right, wrong = group[group["agrees"]], group[~group["agrees"]]
-        items[name] = f"{name}: {len(right)} of {len(group)} agree"
-        items |= {(name, index): "" for index in wrong.index}
-        drawn.append(right.assign(item=name, kind="agrees"))
-        drawn.append(wrong.assign(item=[(name, index) for index in wrong.index], kind="disagrees"))
-    long = pd.concat(drawn)
-    style = Lanes(
-        items=list(items),
-        names=items.get,
-        looks={
-            "agrees": look(BLUE, "o", alpha=0.75),
-            "disagrees": look(VERMILION, "X", alpha=0.75),
-        },
-        interval=False,
-        shift=0,
-        spread=0.4,
-        lane=0.03,
-        width=5.6,
-    )
-    on = lanes(long, "apart", "item", hue="kind", style=style)
-    (axes,) = on.axes.values()
-    axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
-    for row in long[long["kind"] == "disagrees"].itertuples():
-        axes.annotate(  # towards the middle, where there is room
-            row.what,
-            (row.apart, on.items.index(row.item)),
-            xytext=(-8 if row.apart > 0 else 8, 0),
-            textcoords="offset points",
-            ha="right" if row.apart > 0 else "left",
-            va="center_baseline",
-            fontsize=TINY,
-            path_effects=HALO,
-        )
-    axes.set_xscale("symlog", linthresh=1)
-    reach = max(2.0, 1.6 * table["apart"].abs().max())
-    axes.set_xlim(-reach, reach)
-    axes.xaxis.set_major_formatter("{x:g}")
-    return on.done("(recomputed − printed) / what rounding allows")

@@ -1,14 +1,12 @@
 """A paper is a folder: a made-up one, and what the READMEs of the five say that they hold."""
 
-import runpy
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from printed.evaluator import FormulaError, Paper
-from xlx.results.paths import NOTEBOOKS, PUBLISHED
+from printed.evaluator import VERDICTS, Paper, verdict
+from xlx.results.paths import PUBLISHED
 
 #: A paper that nobody wrote: a table, a number in the text, what follows and what is said.
 SIXTH = {
@@ -23,14 +21,16 @@ SIXTH = {
         "lost,\"wide['en'] - wide['de']\"\n"
     ),
     "claims.csv": (
-        "section,claim,formula,value,printed,tolerance,found,each\n"
-        "Table 1,average of {key},,\"wide[['en', 'de']].mean(axis=1)\",wide['avg'],0.1,,\n"
-        "{each} beside the text,steps,,1500000,number('t2'),0.5,,['Table 1']\n"
-        "3,both lose {text['t1']},|d - 20| ≤ 1,(lost - number('t1')).abs() <= 1,,,"
+        "section,claim,quote,kind,formula,value,printed,tolerance,result,each\n"
+        "\"Table 1, by its cells\",average of {key},,,,\"wide[['en', 'de']].mean(axis=1)\","
+        "wide['avg'],0.1,,\n"
+        "\"Table 1, by itself\",average of {key},,,,wide['avg'],wide['avg'],0.05,,\n"
+        "{each} beside the text,steps,,ours,,1500000,number('t2'),0.5,,['Table 1']\n"
+        "3,both lose {text['t1']},they lose,,|d - 20| ≤ 1,(lost - number('t1')).abs() <= 1,,,"
         "\"{', '.join(f'{model} {d:.1f}' for model, d in lost.items())}\",\n"
-        "3,{each} is best at {lost[each]:.0f} points,argmin,lost.idxmin() == each,,,,"
+        "3,{each} is best at {lost[each]:.0f} points,,ours,argmin,lost.idxmin() == each,,,,"
         "\"['small', 'large']\"\n"
-        "4,it is known why,,,,,not measured by the authors',\n"
+        "4,it is known why,,,,,,,not measured by the authors',\n"
     ),
 }
 
@@ -44,65 +44,57 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
     paper = Paper(folder)
-    numbers = paper.audit.numbers.set_index("what")
-    assert numbers["table"].tolist() == ["Table 1"] * 2 + ["Table 1 beside the text"]
-    assert numbers["agrees"].to_dict() == {
-        "average of large": False,
-        "average of small": True,
-        "steps": True,
-    }
-    assert numbers.loc["average of large", ["printed", "recomputed"]].tolist() == [86, 87]
-    claims = paper.claims.reset_index()
+    numbers = paper.numbers.set_index("what")
+    assert numbers["section"].tolist() == [
+        *["Table 1, by its cells"] * 2,
+        *["Table 1, by itself"] * 2,
+        "Table 1 beside the text",
+    ]
+    assert numbers["agrees"].tolist() == [False, True, True, True, True]
+    assert numbers.iloc[0][["printed", "recomputed", "apart"]].tolist() == pytest.approx(
+        [86, 87, 10]
+    )
+    assert paper.once.tolist() == [False, True]  # twice checked, and what is no number of the paper
+    claims = paper.claims
     assert claims["verdict"].tolist() == [
         "holds in part",
         "does not hold",
         "holds",
         "cannot be told",
     ]
-    assert claims.loc[0, ["claim", "formula", "found"]].tolist() == [
+    assert claims.loc[0, ["claim", "quote", "formula", "result"]].tolist() == [
         "both lose 20%",
+        "they lose",
         "|d - 20| ≤ 1",
         "large 6.0, small 19.0",
     ]
+    assert claims["kind"].tolist() == ["printed", "ours", "ours", "printed"]
     assert claims.loc[2, "claim"] == "large is best at 6 points"
-    assert claims.loc[3, "found"] == "not measured by the authors'"
+    assert claims.loc[3, "result"] == "not measured by the authors'"
     assert paper.lost["small"] == paper["lost"]["small"] == 19
     assert [paper.number(key) for key in ("t1", "t2", "t3")] == [20, 1_500_000, 12_000]
 
 
-def test_the_command_says_what_a_folder_comes_to(folder: Path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "argv", ["evaluator", str(folder)])
-    runpy.run_path(str(NOTEBOOKS / "printed" / "evaluator.py"), run_name="__main__")
-    said = capsys.readouterr().out
-    assert said.startswith("2 of 3 numbers agree\nof 4 claims: holds 1, holds in part 1")
-    assert "Table 1: average of large: printed 86.0000, can be 87.0000" in said
-
-
-def test_the_table_with_the_shortest_name_has_the_first_word(tmp_path: Path) -> None:
-    for name, value in (("table5_as_printed", 1), ("table5_what_follows_from_it", 2)):
-        (tmp_path / f"{name}.csv").write_text(f"value\n{value}\n", encoding="utf-8")
-    paper = Paper(tmp_path)
-    assert paper.value("[table5['value'].sum(), table5_what_follows_from_it.max()]")[0] == 1
-    assert paper.claims.empty
-
-
 @pytest.mark.parametrize(
-    ("formula", "message"),
-    [
-        ("open('x')", "has no table, name or function 'open'"),
-        ("table9", "has no table, name or function 'table9'"),
-        ("_folder", "has no table, name or function '_folder'"),
-        ("table1.to_csv('x')", r"\.to_csv is not listed"),
-        ("table1.__class__", r"\.__class__ is not listed"),
-        ("f'{table1.query}'", r"\.query is not listed"),
-        ("lambda x: x", "Lambda is no part of a formula"),
-        ("(x := 1)", "NamedExpr is no part of a formula"),
-        ("1 +", "invalid syntax"),
-    ],
+    ("parts", "result"), [((), 3), ((True,), 0), ((True, False), 1), ((False, False), 2)]
 )
-def test_what_a_formula_cannot_say(folder: Path, formula: str, message: str) -> None:
-    with pytest.raises(FormulaError, match=message):
-        Paper(folder).value(formula)
+def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, result: int) -> None:
+    assert verdict(parts) == VERDICTS[result]
+
+
+def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder: Path) -> None:
+    (folder / "table1_scores_of_two.csv").write_text("value\n2\n", encoding="utf-8")
+    paper = Paper(folder)
+    assert paper.value("[table1['value'].sum(), table1_scores_of_two['value'].sum()]") == [471.5, 2]
+    with pytest.raises(NameError, match="'table9' is not defined"):
+        paper.value("[table9 for _ in range(2)]")
+
+
+@pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])
+def test_what_fails_in_a_paper_is_quoted(name: str) -> None:
+    rows = pd.read_csv(PUBLISHED / name / "claims.csv", keep_default_na=False)
+    assert set(rows["kind"]) <= {"", "ours"}
+    assert not rows.loc[rows["kind"] == "ours", "quote"].any()  # nobody said it
 
 
 def test_names_of_a_formula_are_its_own(folder: Path) -> None:

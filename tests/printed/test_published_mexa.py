@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mexa_1_alignment
+from printed import mexa_claims
 from printed.mexa_claims import MexaTables
 from xlx.results import paths
 from xlx.text import parallel
@@ -55,3 +56,16 @@ def test_accuracies_tell_how_many_questions_there_were() -> None:
     fits = p.question_counts(90)
     assert fits.index[fits["Belebele"] == 9].tolist() == [40, 80]
     assert fits.index[fits["m-ARC"] == 9].tolist() == [60]
+
+
+def test_shares_that_an_entry_leaves_by_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    entries = pd.Series(rng.uniform(0, 0.9, 40).round(2), index=[f"l{i}" for i in range(40)])
+    found = mexa_claims.shares_left(entries, 0.4822, 0.005, 0.00005)
+    for name, entry in entries.items():
+        fits = [k / 100 for k in range(101) if abs(k * 0.4822 / 100 - entry) <= 0.005 + 5e-7 * k]
+        assert found.loc[name, "count"] == len(fits)
+        if fits:
+            assert found.loc[name, ["least", "most"]].tolist() == [min(fits), max(fits)]
+        else:
+            assert found.loc[name, ["least", "most"]].isna().all()
