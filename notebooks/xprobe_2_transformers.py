@@ -14,9 +14,8 @@ from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages, probed_tasks
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask
-from xlx.plots.panels import number
-from xlx.plots.primitives import Cells, Curves, curves, heatmap
-from xlx.plots.style import GUESSING, language_label, styled
+from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import GUESSING, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
@@ -67,32 +66,6 @@ def labels_alike(tasks: Mapping[str, Sequence[ProbingTask]]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["task", "source", "target", "alike", "n"])
     table = table.groupby(["task", "source", "target"], sort=False).sum().reset_index()
     return table.assign(alike=table["alike"] / table["n"])
-
-
-def at_one_layer(
-    cells: pd.DataFrame, pairs: Mapping[str, Sequence[str]], source: str
-) -> pd.DataFrame:
-    """What one subject has more than another at the same layer, paired by language.
-
-    ``pairs``: name → the two. One row per ``pair``, ``layer`` (the middle and the last one),
-    ``read`` ("at home", or "from en" with the probe of ``source``, at the middle one) and ``task``:
-    ``difference`` with ``low`` and ``high`` (Student, 95 %, over the languages read, ``n``).
-    """
-    home = cells["source"] == cells["target"]
-    read = {"at home": home, f"from {source}": (cells["source"] == source) & ~home}
-    parts = []
-    for name, (first, other) in pairs.items():
-        last = int(cells.loc[cells["subject"] == first, "layer"].max())
-        for layer, where in itertools.product((last // 2, last), read):
-            rows_of_layer = cells[read[where] & (cells["layer"] == layer)]
-            wide = rows_of_layer.pivot(index=["task", "source", "target"], columns="subject")[
-                "accuracy"
-            ]
-            more = (wide[first] - wide[other]).dropna().rename("accuracy").reset_index()
-            if layer < last or where == "at home":
-                about = {"pair": name, "layer": layer, "read": where}
-                parts.append(over_languages(more, ["task"], (-1, 1)).assign(**about))
-    return pd.concat(parts, ignore_index=True).rename(columns={"accuracy": "difference"})
 
 
 def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str):
@@ -189,18 +162,3 @@ def by_layer(
     for axes, rows in on.each(means):
         axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)
     return on.done("layer (0: embeddings)", where, handles=[chance_line()])
-
-
-@styled
-def matrix(cells: pd.DataFrame, layer: int) -> Figure:
-    """Points above chance of probes trained in one language (rows) and read in another, by task."""
-    cells = cells[cells["layer"] == layer]
-    above = 100 * (cells["accuracy"] - cells["chance"])
-    table = cells.assign(above=above, written=[number(x, 0) for x in above])
-    style = Cells(
-        wrap=3,
-        names=language_label,
-        bar=f"{cells['subject'].iloc[0]}, layer {layer}: points above chance",
-    )
-    on = heatmap(table, "target", "source", "above", col="task", style=style)
-    return on.done("read in", "trained in")

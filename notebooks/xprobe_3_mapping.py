@@ -144,7 +144,6 @@ class MappingStudy:
     map_epochs: int = 4
     lam: float = 0.25
     training: Mapping[str, Any] = field(default_factory=dict)  # batch_size, learning_rate, seed
-    source: str | None = None  # of English pairs whose parts are apart ("sick"), in place of XNLI
 
     @property
     def codes(self) -> list[str]:
@@ -183,9 +182,7 @@ class MappingStudy:
     # --- encoders ---------------------------------------------------------------------------------
 
     def _pairs(self, code: str, part: str, **options: Any) -> Examples:
-        if self.source:
-            options["source"] = self.source
-        elif self.nli_path:
+        if self.nli_path:
             options["path"] = paths.ROOT / self.nli_path
         return labelled.load_labelled("NLI", code, part, **options)
 
@@ -193,7 +190,7 @@ class MappingStudy:
     def learnt(self) -> Inference:
         """English pairs to learn from: those of shipped ones that no language is stopped by."""
         pairs = self._pairs("en", "train", source=self.nli_train)
-        if not (self.nli_path or self.source):
+        if not self.nli_path:
             apart = set(self._pairs("en", "train").ids)
             pairs = pairs.at([i for i, name in enumerate(pairs.ids) if name not in apart])
         return Inference((pairs,), self.lookups["en"])
@@ -201,7 +198,7 @@ class MappingStudy:
     @cached_property
     def held_out(self) -> dict[str, Inference]:
         """By language: pairs that training is stopped by."""
-        parts = ["validation"] if self.nli_path or self.source else ["validation", "train"]
+        parts = ["validation"] if self.nli_path else ["validation", "train"]
         return {
             code: Inference(tuple(self._pairs(code, part) for part in parts), self.lookups[code])
             for code in self.codes

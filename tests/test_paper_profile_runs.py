@@ -96,7 +96,6 @@ _MAPPED = {
     "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
     "n_parallel": 40,
     "exchanged": [1],
-    "beside": None,
 }
 _CROSSED = {
     "languages": ["en", "de", "es", "fr"],

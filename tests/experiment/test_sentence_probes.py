@@ -77,7 +77,7 @@ def test_no_translation_of_a_test_sentence_is_trained_on(tasks) -> None:
 
 
 def test_what_a_language_has_too_little_of_is_left_out() -> None:
-    stock = {"en": [trees("en", "ud", 80), trees("en", "pud", 3)], "de": [trees("de", "ud", 9)]}
+    stock = {x: [trees(x, "ud", n), trees(x, "pud", 3)] for x, n in (("en", 80), ("de", 5))}
     made = parallel_tasks(stock, ("Tense", "WC"), rules=RULES)
     assert [task.name for task in made["en"]] == ["WC", "WC"]
     assert made["de"] == []
@@ -226,3 +226,12 @@ def test_an_interval_stays_where_scores_live_and_needs_three_languages(seed: int
     )
     ends = stats.ttest_1samp(-drawn, 0).confidence_interval()
     assert more.loc[0, ["low", "high"]].tolist() == pytest.approx(np.clip(ends, -1, 1))
+
+
+def test_a_text_of_another_source_and_a_mistyped_option_are_named(tasks) -> None:
+    one_text = {"bg": [trees("bg", "own", 80)]}
+    with pytest.raises(ValueError, match=r"^bg has trees of own and none of pud, "):
+        parallel_tasks(one_text, ("Tense",), rules=RULES)
+    assert parallel_tasks(one_text, ("Tense",), source="own", rules=RULES)["bg"]
+    with pytest.raises(ValueError, match=r"^there is no option of a probe 'pateince': choose hid"):
+        probe_sentences([FunctionSubject("length", function=len)], tasks, pateince=2)

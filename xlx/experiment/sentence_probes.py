@@ -94,8 +94,10 @@ def probe_sentences(
     ``classes``, ``n_train``, ``n_test``, ``accuracy`` in [0, 1]; where both languages are one also
     ``control_accuracy``, ``selectivity`` (accuracy less that), ``bits`` of the training labels and
     ``compression`` (log2 of the classes a label, over the bits), else NaN. ValueError as
-    `states.embed` and `probes.fit`; for no task.
+    `states.embed` and `probes.fit`; for no task, or an option that no probe has.
     """
+    for name in options:
+        checks.one_of(name, probes.Fitting.__dataclass_fields__, "option of a probe")
     several = [as_subject(x, reading) for x in checks.several(subjects, "subjects", once=True)]
     cells = checks.several(probed_tasks(tasks, across=across), "tasks", once=True)
     fitting = {"hidden": None, "order": 0, "seeds": [*seeds]} | options

@@ -547,9 +547,16 @@ def parallel_tasks(
     trained and stopped (5 to 1) on all else, ``most`` sentences at most: a probe that is read in
     another language has seen no translation. Each fold is a draw. WC, whose words are of a
     language, has draws as of `build`. What cannot have two examples of each class is left out.
+    ValueError for a language that has no trees of ``source``.
     """
     tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
     for code, texts in trees.items():
+        sources = [x.source for x in texts]
+        if source not in sources and {*names} != {"WC"}:
+            raise ValueError(
+                f"{code} has trees of {', '.join(sources)} and none of {source}, which tasks are "
+                "tested on: give another source, or make tasks of one text with `build`"
+            )
         pool = Pool.from_trees(texts)
         for name in names:
             candidates = Candidates.from_trees(name, pool, rules or Rules())
