@@ -1,15 +1,20 @@
-"""Is MD length: controls of text that is spoiled, and of what B is chosen from.
+"""What LD and MD see, and what they do not: planted worlds, exact and sampled scores, rivals.
+
+A world gives the sentences of `planted_text` vectors in which languages, or translations, are alike
+and different in one known way. What a measure scores there is known, and so is what it is blind to.
 
 The control of the paper holds the variable of interest constant; where translations, or names of
 languages, are shuffled, A and B can change places, too: all three are at one half for any vectors.
-Shuffled within documents, or among like lengths, they can be (`xlx.experiment.scoring.moves`).
-
-Where half of the languages are moved, the pairs of a moved one and another are scored. Beside them
-stand the checks of the paper: one triplet, samples against exact scores, retrieval.
+Shuffled within documents, or among like lengths, they can fail (`xlx.experiment.scoring.moves`).
+Where half of the languages are moved, the pairs of a moved one and another are scored.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,9 +22,12 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, pair_scores, rowed, with_models
-from xlx.experiment.abx_scores import MATCHED, group_sizes
+from xlx.experiment.abx_scores import MATCHED, SPACES, group_sizes
+from xlx.experiment.averages import Average, averaged_scores
+from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import (
     SHUFFLES,
+    Length,
     Subject,
     cached,
     moves,
@@ -28,14 +36,306 @@ from xlx.experiment.scoring import (
 from xlx.measures import abx, statistics
 from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Points, curves, scatter
-from xlx.plots.style import BLACK, BLUE, GREEN, SKY, look, styled
+from xlx.plots.style import BLACK, BLUE, GREEN, SKY, VERMILION, look, styled
 from xlx.results import checks
 from xlx.results.deferred import deferred
+from xlx.subjects import loading
 from xlx.subjects.identity import Name
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
+torch = deferred("torch")
+
+#: MD where B is as long as A and shares most subwords with it.
+BOTH = "MD, like length and near"
+
+# --- planted worlds -----------------------------------------------------------------------------
+
+Vectors = dict[str, np.ndarray]
+#: Letters of two alphabets, one for one; the word that opens a sentence of each language.
+_LATIN, _CYRILLIC = "aeioubdgklmnprstvz", "аеиоубдгклмнпрствз"
+_FIRST = {
+    "de": "aba",
+    "en": "ebe",
+    "es": "ibi",
+    "fr": "obo",
+    "bg": "ава",
+    "ru": "еве",
+    "sr": "иви",
+    "uk": "ово",
+}
+
+
+def planted_text(n_documents: int = 36, size: int = 4, seed: int = 1) -> ParallelCorpus:
+    """Sentences of random words in eight languages, four of them in Cyrillic letters.
+
+    Translations share their length but for some 15 %, sentences of a document less so, and those of
+    three documents with all their translations a number of four digits.
+    """
+    rng, n = np.random.default_rng(seed), n_documents * size
+    longer = np.repeat(rng.normal(0, 0.35, n_documents), size) + rng.normal(0, 0.45, n)
+    topics = rng.choice(np.arange(1000, 10_000), -(-n_documents // 3), replace=False)
+    numbers, sentences = np.repeat(topics, 3 * size)[:n], {}
+    for code, first in _FIRST.items():
+        letters = list(_LATIN if first[0] in _LATIN else _CYRILLIC)
+        rows = []
+        for at, number in zip(longer, numbers, strict=True):
+            text, length = first, int(110 * np.exp(at + rng.normal(0, 0.15)))
+            text += f" {number}" * 4
+            while len(text) < length - 9:
+                text += " " + "".join(rng.choice(letters, rng.integers(2, 9)))
+            rows.append(f"{text} {''.join(rng.choice(letters, max(1, length - len(text) - 2)))}.")
+        sentences[code] = tuple(rows)
+    ids = tuple(f"{i // size:03}:{i}" for i in range(n))
+    return ParallelCorpus("planted", sentences, ids, ("",) * n, "none", "made up")
+
+
+def _noise(sentence: str, dim: int) -> np.ndarray:
+    return np.random.default_rng(zlib.crc32(sentence.encode())).normal(size=dim)
+
+
+def _place(sentence: str) -> np.ndarray:
+    return np.concatenate([12 * _own_axis(sentence), _noise(sentence, 24)])
+
+
+def _own_axis(sentence: str) -> np.ndarray:
+    return np.eye(8)[[*_FIRST.values()].index(sentence.split()[0])]
+
+
+def _subspace(sentence: str) -> np.ndarray:
+    return np.kron(_own_axis(sentence), _noise(sentence, 4))
+
+
+def _script(sentence: str) -> np.ndarray:
+    letters = [x for x in sentence if x.isalpha()]
+    share = np.mean([x in _CYRILLIC for x in letters])
+    number = _noise("".join(x for x in sentence if x.isdigit()), 16)
+    return np.concatenate([[6 * share, 6 * (1 - share)], number])
+
+
+def _length(text: ParallelCorpus) -> Vectors:
+    arcs = Length().read(text).states
+    return {
+        code: np.hstack([arc[0], [0.01 * _noise(x, 4) for x in text.sentences[code]]])
+        for code, arc in arcs.items()
+    }
+
+
+def _skewed(text: ParallelCorpus) -> Vectors:
+    far = np.arange(len(text)) % 20 == 0
+    sides = np.where(far, -19, 1)[:, None]
+    return {
+        code: np.hstack([sides * [*map(_own_axis, rows)], [0.1 * _noise(x, 4) for x in rows]])
+        for code, rows in text.sentences.items()
+    }
+
+
+def _meaning(text: ParallelCorpus) -> Vectors:
+    shared = np.stack([_noise(position, 24) for position in text.ids])
+    return {
+        code: shared + [0.1 * _noise(x, 24) for x in rows] for code, rows in text.sentences.items()
+    }
+
+
+def _meaning_and_place(text: ParallelCorpus) -> Vectors:
+    return {
+        code: np.hstack([rows, [12 * _own_axis(x) for x in text.sentences[code]]])
+        for code, rows in _meaning(text).items()
+    }
+
+
+def _by_sentence(code: Callable[[str], np.ndarray]) -> Callable[[ParallelCorpus], Vectors]:
+    return lambda text: {x: np.stack([*map(code, rows)]) for x, rows in text.sentences.items()}
+
+
+#: What a vector knows: a mean vector of each language; a subspace of each, with mean zero; an axis
+#: of each, on which one sentence in twenty lies far to the other side; the length alone; the
+#: letters and a number; what translations share, without and with a mean vector of each language.
+WORLDS: dict[str, Callable[[ParallelCorpus], Vectors]] = {
+    "place": _by_sentence(_place),
+    "subspace": _by_sentence(_subspace),
+    "skewed": _skewed,
+    "length": _length,
+    "script": _by_sentence(_script),
+    "meaning": _meaning,
+    "meaning, place": _meaning_and_place,
+}
+
+
+def _vocabulary(model: str) -> SimpleNamespace:
+    """What is asked of a model to say which sentences are near: how it writes them, whole."""
+    return SimpleNamespace(tokenizer=loading.tokenizer(model), limit=lambda _: None)
+
+
+def seen_in_worlds(text: ParallelCorpus, model: str) -> pd.DataFrame:
+    """LD, MD and who names the language, by world (columns): means over pairs of languages.
+
+    ``model``: whose subwords say which sentences are near.
+    """
+    masks = masks_of(text, [BOTH.removeprefix("MD, ")], lambda: _vocabulary(model))
+    groups, columns = parallel.documents(text), {}
+    for world, make in WORLDS.items():
+        scores, vectors = {}, make(text)
+        for label, space in (("", "raw"), (", centred", "centred")):
+            exact = abx.exact(
+                SPACES[space](vectors),
+                measures=(abx.LD, abx.MD),
+                masks=masks,
+                dtype=torch.float64,
+            )
+            scores |= {task + label: float(x.mean()) for task, x in exact.scores.items()}
+        nearest = identified(vectors, groups)[READERS.index("nearest")]
+        scores["nearest reader"] = nearest.mean()
+        columns[world] = scores
+    return pd.DataFrame(columns).loc[["LD", "LD, centred", "nearest reader", "MD", BOTH]]
+
+
+# --- who names the language ---------------------------------------------------------------------
+
+#: Who names the language of a sentence: least squares on its vector, the sentence nearest to it.
+READERS = ("linear", "nearest")
+#: Documents that are held out at a time: one in so many. The ridge on standardised dimensions.
+#: How many sentences are compared with all others at a time.
+_FOLDS, _RIDGE, _ROWS = 5, 0.01, 512
+
+
+def identified(
+    vectors: Mapping[str, np.ndarray], groups: Sequence[object], *, centred: bool = False
+) -> np.ndarray:
+    """Whether `READERS` name the language of held-out sentences rightly: bool ``(2, L, n)``.
+
+    ``vectors`` are ``(n, dim)`` by language, sentences aligned; ``groups``, ``(n,)``, are held out
+    whole. "linear" fits the languages' indicators; "nearest" is by cosine. ``centred``: less the
+    mean of each language over the sentences that are not held out; then the linear reader has
+    nothing to fit, and is at chance. Of equal answers the first language counts.
+    """
+    stacked = np.stack([*vectors.values()]).astype(np.float64)
+    n_languages, n, dim = stacked.shape
+    fold = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1] % _FOLDS
+    targets, right = np.eye(n_languages) - 1 / n_languages, np.zeros((2, n_languages, n), bool)
+    for held in (fold == number for number in np.unique(fold)):
+        rows = stacked - centred * stacked[:, ~held].mean(axis=1, keepdims=True)
+        known, asked = rows[:, ~held].reshape(-1, dim), rows[:, held].reshape(-1, dim)
+        scale = known.std(axis=0)
+        known, asked = (
+            (x - known.mean(axis=0)) / np.where(scale, scale, 1) for x in (known, asked)
+        )
+        known_targets = np.repeat(targets, (~held).sum(), axis=0)
+        fitted = known.T @ known + _RIDGE * len(known) * np.eye(dim)
+        named = [
+            np.round(asked @ np.linalg.solve(fitted, known.T @ known_targets), 9).argmax(axis=1)
+        ]
+        units = rows / np.linalg.norm(rows, axis=2, keepdims=True)
+        common = units.mean(axis=(0, 1))  # without it cosines are as near as the digits of float32
+        near, query = ((units[:, x] - common).reshape(-1, dim) for x in (~held, held))
+        offset, near = (near @ common).astype(np.float32), near.astype(np.float32).T
+        parts = np.array_split(query.astype(np.float32), max(1, len(query) // _ROWS))
+        nearest = np.concatenate([(part @ near + offset).argmax(axis=1) for part in parts])
+        named.append(nearest // (~held).sum())
+        languages = np.repeat(np.arange(n_languages), held.sum())
+        right[:, :, held] = (np.stack(named) == languages).reshape(2, n_languages, -1)
+    return right
+
+
+def language_identification(
+    names: Sequence[Subject | Name], text: ParallelCorpus, space: str, **options: object
+) -> pd.DataFrame:
+    """How many held-out sentences have their language named rightly (`identified`), by layer.
+
+    Columns ``model``, ``layer``, ``task`` (of `READERS`), ``score``, ``low``, ``high``, ``space``.
+    """
+    sizes, n_languages, tables = group_sizes(parallel.documents(text)), len(text.languages), []
+    for value in readers(names, text, space, **options):
+        right, asked = value["right"], n_languages * len(text)
+        score = right.sum(axis=-1) / asked
+        without = (right.sum(axis=-1)[..., None] - right) / (asked - n_languages * sizes)
+        low, high = Average(score, without - score[..., None], sizes).interval()
+        index = pd.MultiIndex.from_product([range(len(score)), READERS], names=["layer", "task"])
+        columns = {"score": score.ravel(), "low": low.ravel(), "high": high.ravel()}
+        tables.append(pd.DataFrame(columns, index).reset_index())
+    return with_models(names, tables).assign(space=space)
+
+
+@cached(tolerance=10, documents=True)
+def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
+    """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
+    groups, centred = parallel.documents(corpus), space == "centred"
+    codes, right = np.unique(groups, return_inverse=True)[1], []
+    for vectors in subject.read(corpus).layers(SPACES["raw" if centred else space]):
+        both = identified(vectors, groups, centred=centred)
+        right.append([np.bincount(codes, hits.sum(axis=0)) for hits in both])
+    return {"right": np.array(right).astype(np.int32)}
+
+
+# --- models -------------------------------------------------------------------------------------
+
+#: What a measure is called beside LD.
+_CALLED = {"LD": "LD", "purity": "neighbours", "nearest": "nearest reader"}
+#: What is drawn: the others are at their ends.
+DRAWN = {
+    "LD": look(VERMILION, "o"),
+    "LD, centred": look(VERMILION, "o", ":", hollow=True),
+    "neighbours, centred": look(GREEN, "^", ":", hollow=True),
+    "nearest reader, centred": look(BLUE, "s", ":", hollow=True),
+}
+
+DRAWN_AS = {
+    "neighbours, centred": "nearest sentence is of the same language, centred",
+    "nearest reader, centred": "language named by nearest ones, centred (chance far below 0.5)",
+}
+
+
+def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
+    """LD and what sees more than it, by model and layer, raw and centred, with intervals.
+
+    Columns ``model``, ``measure``, ``layer``, ``score``, ``low``, ``high``.
+    "neighbours": the share of sentences whose nearest of another position, of two languages, is of
+    their own.
+    """
+    tables = []
+    for space in ("raw", "centred"):
+        measured = subject_scores(names, text, ["LD", "purity"], space=space, **options)
+        tables.append(averaged_scores(measured, by=["layer"]))
+        tables.append(language_identification(names, text, space, **options))
+    table = pd.concat(tables, ignore_index=True)
+    table = table[table["task"] != "linear"].copy()
+    centred = table["space"].map({"raw": "", "centred": ", centred"})
+    table["measure"] = table["task"].map(_CALLED) + centred
+    return table[["model", "measure", "layer", "score", "low", "high"]]
+
+
+#: Space → tasks in which the distance is another one; and MD, to compare with.
+_DISTANCES = {
+    "raw": ("MD", "LD by CSLS", "MD by CSLS"),
+    "Euclidean": ("LD", "MD"),
+    "whitened": ("LD", "MD"),
+}
+
+
+def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
+    """LD and MD by other distances than the cosine, and MD; columns as of `companions`."""
+    tables = []
+    for space, tasks in _DISTANCES.items():
+        measured = subject_scores(names, text, [*tasks], space=space, **options)
+        table = averaged_scores(measured, by=["layer"])
+        tables.append(
+            table.assign(measure=table["task"] + ("" if space == "raw" else f", {space}"))
+        )
+    table = pd.concat(tables, ignore_index=True)
+    return table[["model", "measure", "layer", "score", "low", "high"]]
+
+
+@styled
+def companion_curves(table: pd.DataFrame) -> Figure:
+    """LD and its companions over layers, one panel per model."""
+    style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
+    on = curves(table, "layer", "score", hue="measure", col="model", style=style)
+    handles = with_lines(on, chance="chance of LD and of the same language, 0.5")
+    return on.done(LAYER, "share", handles=handles)
+
+
+# --- spoiled text -------------------------------------------------------------------------------
 
 
 def spoiled(
@@ -299,33 +599,7 @@ def retrieval_pairs(
     return pd.concat(tables, ignore_index=True)
 
 
-# --- figures --------------------------------------------------------------------------------------
-
-#: What is drawn of a spoiled corpus: its name, and how it looks.
-_SHUFFLED = {
-    "MD": ("MD of translations", look(BLUE, "s", "--")),
-    "MD, lengths shuffled": ("MD, shuffled among like lengths", look(SKY, "D", "-.")),
-    "MD, documents shuffled": ("MD, shuffled within documents", look(GREEN, "^", ":")),
-}
-
-
-@styled
-def shuffle_curves(table: pd.DataFrame) -> Figure:
-    """MD of text and of spoiled text over layers, one panel per model."""
-    return _over_layers(table, "control", _SHUFFLED)
-
-
-def _over_layers(table: pd.DataFrame, series: str, drawn: Mapping[str, tuple]) -> Figure:
-    style = Curves(
-        looks={name: shown for name, (_, shown) in drawn.items()},
-        labels={name: label for name, (label, _) in drawn.items()},
-        wrap=3,
-        width=2.8,
-        height=1.9,
-    )
-    on = curves(table, "layer", "score", hue=series, col="model", style=style)
-    return on.done(LAYER, "MD", handles=with_lines(on))
-
+# --- figures ------------------------------------------------------------------------------------
 
 #: MD by its choice of B, or its weights: what it is called, and how it looks.
 CHOICES = {
@@ -333,14 +607,22 @@ CHOICES = {
     "MD, as like length": ("any B, each A as often as matched", look(BLUE, "x", ":")),
     MATCHED: ("B as long as A (matched)", look(SKY, "D", "-.")),
     "MD, near": ("B near in subwords", look(GREEN, "^")),
-    "MD, like length and near": ("both", look(BLACK, "v", (0, (1, 1)))),
+    BOTH: ("both", look(BLACK, "v", (0, (1, 1)))),
 }
 
 
 @styled
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, one panel per model."""
-    return _over_layers(table, "task", CHOICES)
+    style = Curves(
+        looks={name: shown for name, (_, shown) in CHOICES.items()},
+        labels={name: label for name, (label, _) in CHOICES.items()},
+        wrap=3,
+        width=2.8,
+        height=1.9,
+    )
+    on = curves(table, "layer", "score", hue="task", col="model", style=style)
+    return on.done(LAYER, "MD", handles=with_lines(on))
 
 
 @styled
@@ -356,6 +638,3 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
     x = "MD of one pair of languages: share of triplets (one point per pair)"
     y = "retrieval: share of sentences\nthat find their translation"
     return on.done(x, y, handles=[chance])
-
-
-# --- what is said ---------------------------------------------------------------------------------

@@ -111,10 +111,6 @@ OWN = {
         "sampled": ["mini-xlm"],
         "twins": ["mini-xlm"],
         "n_sample": 30,
-    },
-    "abx-8": {
-        "others": ["mini-xlm"],
-        "twins": ["mini-xlm"],
         "pair_models": ["mini-xlmr"],
         "pairs_untrained": [],
     },

@@ -1,13 +1,46 @@
 """Minimal pairs: a sentence, its translations, and itself edited so that it means something else.
 
-``data/minimal-pairs`` has sentences of Parallel UD that its ``make.py`` edits by rules.
+``data/minimal-pairs`` has sentences of Parallel UD that its ``make.py`` edits by rules. X is a
+sentence, A its translation, B what A became. Where two of its words changed places, B has the words
+and the length of A, so no bag tells them apart; the order of what X and A write alike does
+(`EditDistance`).
 """
 
-import pandas as pd
+from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shared.abx_tables import at_last
+from shared.controls import romanised
+from shared.shown import with_interval
+from xlx.experiment.abx_scores import before_training
+from xlx.experiment.scoring import (
+    LENGTH_ALONE,
+    BagOfSubwords,
+    Length,
+    Subject,
+    as_subject,
+    cached,
+)
+from xlx.measures import statistics
+from xlx.plots.panels import across, rows_of
+from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import handle, styled
 from xlx.results import checks
+from xlx.results.deferred import deferred
+from xlx.results.ledger import Value
 from xlx.text import files
-from xlx.text.parallel import ParallelCorpus
+from xlx.text.languages import LANGUAGES
+from xlx.text.parallel import ParallelCorpus, documents
+
+sparse = deferred("scipy.sparse")
 
 #: Two numbers, two names, or subject and object change places: the words stay what they are.
 EXCHANGES = ("numbers", "names", "roles")
@@ -17,6 +50,7 @@ EDITS = (*EXCHANGES, "number words", "negation")
 EDITED = "edited"
 
 
+@cache
 def load_minimal_pairs(kind: str) -> ParallelCorpus:
     """A kind of `EDITS` as a corpus: a position is one edit of one sentence.
 
@@ -41,3 +75,292 @@ def load_minimal_pairs(kind: str) -> ParallelCorpus:
 
 def _read(row: dict[str, str]) -> pd.DataFrame:
     return files.tsv(files.contents("minimal-pairs", row), row["file"])
+
+
+# --- what each subject says ----------------------------------------------------------------------
+
+
+def shares_apart(stored: Value, computed: Value) -> float:
+    """The largest difference of a share over all positions: a rounding error turns single ones."""
+    both = zip(stored.values(), computed.values(), strict=True)
+    return max(float(np.abs(a.mean(axis=-1) - b.mean(axis=-1)).max()) / 2 for a, b in both)
+
+
+@cached(tolerance=0.02, difference=shares_apart, documents=True)
+def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+    """Twice whether cos(X, A) > cos(X, B), a tie 1: uint8 ``(n_layers, n_languages, n)``.
+
+    ``corpus`` is one of `load_minimal_pairs`; X is in each of its languages but the edited, also in
+    that of A, where X is A and the answer is given. ``own``: X is the sentence of the position.
+    ``other``: that of the position before, of which A is no translation either: one half, unless
+    edited sentences are odd whatever they are compared with.
+    """
+    reading, language_of = (
+        subject.read(corpus),
+        np.array(documents(corpus)),
+    )  # before ":", the language
+    codes = [code for code in corpus.languages if code != EDITED]
+    places = [codes.index(code) * len(language_of) + i for i, code in enumerate(language_of)]
+    by_order: dict[str, list[list[np.ndarray]]] = {"own": [], "other": []}
+    for vectors in reading.layers():
+        stack = sparse.vstack if reading.counts else np.concatenate
+        a, b = stack([vectors[code] for code in codes], dtype=np.float64)[places], vectors[EDITED]
+        for name, shift in (("own", 0), ("other", 1)):
+            order = np.roll(np.arange(len(language_of)), shift)
+            moved = [vectors[code][order] for code in codes]
+            by_order[name].append([1 + np.sign(cosines(x, a) - cosines(x, b)) for x in moved])
+    return {name: np.array(layers).astype(np.uint8) for name, layers in by_order.items()}
+
+
+def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Cosine of each row of x with the row of y, ``(n,)``; dense or sparse, in float64."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    products = [p.multiply(q) if sparse.issparse(p) else p * q for p, q in ((x, y), (x, x), (y, y))]
+    dots, of_x, of_y = (np.asarray(p.sum(axis=1)).ravel() for p in products)
+    return dots / np.sqrt(of_x * of_y)
+
+
+#: What a table calls the three kinds of `EXCHANGES` as one, and the mean over languages.
+COMPOSED, MEAN = "all exchanges", "mean"
+GROUPS = {COMPOSED: EXCHANGES} | {kind: (kind,) for kind in EDITS}
+
+
+# --- the order of what is written alike -----------------------------------------------------------
+
+
+@cache
+def edit_distance(first: str, second: str) -> int:
+    """How many characters are changed, added or left out to turn one text into the other.
+
+    Levenshtein's distance, a column of its table at a time in the bits of two numbers: where a
+    cell is one more than that above it, and where one less (Myers 1999).
+    """
+    if not first:
+        return len(second)
+    whole, places = (1 << len(first)) - 1, defaultdict(int)
+    for i, letter in enumerate(first):
+        places[letter] |= 1 << i
+    more, less, distance = whole, 0, len(first)
+    for letter in second:
+        same = places[letter]
+        kept = (((same & more) + more) ^ more) | same
+        longer, shorter = less | (whole & ~(kept | more)), more & kept
+        distance += (longer >> (len(first) - 1)) - (shorter >> (len(first) - 1))
+        longer, shorter = (longer << 1 | 1) & whole, (shorter << 1) & whole
+        more, less = shorter | (whole & ~(same | less | longer)), longer & (same | less)
+    return distance
+
+
+@dataclass(frozen=True)
+class EditDistance:
+    """Says that A is nearer than B if fewer changes of characters make it X; it reads no word.
+
+    ``write``: what is done to every text before.
+    """
+
+    write: Callable[[str], str] = str
+
+    def told(self, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+        """``own`` as of `edits_told`, of one layer."""
+        written = {code: [*map(self.write, texts)] for code, texts in corpus.sentences.items()}
+        edited, of = written.pop(EDITED), documents(corpus)
+        ahead = [
+            [
+                np.sign(edit_distance(x, b) - edit_distance(x, written[code][i]))
+                for i, (x, b, code) in enumerate(zip(texts, edited, of, strict=True))
+            ]
+            for texts in written.values()
+        ]
+        return {"own": 1 + np.array(ahead)[None]}
+
+
+@cache
+def _told_by_spelling(rule: EditDistance, kind: str) -> dict[str, np.ndarray]:
+    return rule.told(load_minimal_pairs(kind))
+
+
+Asked = Subject | EditDistance
+
+
+def answers(subjects: Sequence[Asked], kind: str) -> list[dict[str, np.ndarray]]:
+    """`edits_told` of each subject, by a rule of spelling where it is one."""
+    models = [x for x in subjects if not isinstance(x, EditDistance)]
+    read = iter(edits_told(models, load_minimal_pairs(kind)))
+    return [
+        _told_by_spelling(x, kind) if isinstance(x, EditDistance) else next(read) for x in subjects
+    ]
+
+
+def worked(kind: str, start: str, x: str, subjects: Mapping[str, Asked]) -> pd.DataFrame:
+    """The edit of a kind whose A begins with ``start``: X, A, B, and what each subject says."""
+    text = load_minimal_pairs(kind)
+    originals = [text.sentences[code][i] for i, code in enumerate(documents(text))]
+    at = next(i for i, a in enumerate(originals) if a.startswith(start))
+    rows = {
+        f"X ({x})": text.sentences[x][at],
+        "A": originals[at],
+        "B": text.sentences[EDITED][at],
+    }
+    place = [code for code in text.languages if code != EDITED].index(x)
+    values = answers([*subjects.values()], kind)
+    said = [("B", "tie", "A")[int(value["own"][-1, place, at])] for value in values]
+    rows |= {f"nearer to X, {name}": answer for name, answer in zip(subjects, said, strict=True)}
+    return pd.DataFrame({"": rows})
+
+
+#: The rules of spelling: as a text is written, and with Cyrillic letters in Latin script.
+BY_SPELLING = {
+    "edit distance": EditDistance(),
+    "edit distance, in Latin letters": EditDistance(romanised),
+}
+
+
+def standard_subjects(models: Sequence[str], untrained: Sequence[str] = ()) -> dict[str, Asked]:
+    """Length and edit distance; of each model its bag, where named itself untrained, and itself."""
+    named: dict[str, Asked] = {LENGTH_ALONE: Length(), **BY_SPELLING}
+    for model in models:
+        named[f"bag, {model}"] = BagOfSubwords(model)
+        if model in untrained:
+            named[f"untrained, {model}"] = as_subject(before_training(model))
+        named[model] = as_subject(model)
+    return named
+
+
+#: Which X are compared: none but those that are in one script with A, or those that are not.
+SIDES = {"X and A in one script": True, "in two scripts": False}
+
+
+def shares(
+    subjects: Mapping[str, Asked],
+    groups: Mapping[str, Sequence[str]],
+    what: str = "own",
+    side: str | None = None,
+) -> pd.DataFrame:
+    """How often X is nearer to A than to B, over all X of another language than A.
+
+    ``groups``: name → kinds taken as one. Columns ``model``, ``kind``, ``layer``, ``depth`` (from 0
+    to 1), ``language`` (of A and B, or `MEAN` over them), ``share`` with its interval over
+    documents, ``tied`` and ``n`` edits. ``what``: "own", or "other", where X is another sentence;
+    ``side``: one of `SIDES`.
+    """
+    tables = []
+    for name, kinds in groups.items():
+        scores, *of_edits = _scores(subjects, kinds, what, side)
+        tables += [
+            _over_languages(score, tied, *of_edits).assign(model=label, kind=name)
+            for label, (score, tied) in scores.items()
+        ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _scores(
+    subjects: Mapping[str, Asked],
+    kinds: Sequence[str],
+    what: str = "own",
+    side: str | None = None,
+) -> tuple:
+    """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
+    texts = [load_minimal_pairs(kind) for kind in kinds]
+    language_of = np.array([code for text in texts for code in documents(text)])
+    codes = np.array([code for code in texts[0].languages if code != EDITED])
+    compared = language_of != codes[:, None]  # (n_languages, n): X is no A
+    if side:
+        scripts = {code: LANGUAGES[code].script for code in codes}
+        of_x, of_a = (np.array([scripts[code] for code in of]) for of in (codes, language_of))
+        compared &= (of_x[:, None] == of_a) == SIDES[side]
+    there = compared.any(axis=0)  # Russian and Chinese have no other of their script
+    domains = np.array([document for text in texts for document in text.domains])
+    read, scores = [answers([*subjects.values()], kind) for kind in kinds], {}
+    for label, values in zip(subjects, zip(*read, strict=True), strict=True):
+        twice = np.concatenate([value[what] for value in values], axis=-1)[..., there]
+        chosen = compared[:, there]
+        score = (twice * chosen).sum(axis=1) / (2 * chosen.sum(axis=0))
+        scores[label] = score, ((twice == 1) & chosen).sum(axis=1) / chosen.sum(axis=0)
+    return scores, language_of[there], domains[there]
+
+
+def beyond(
+    subjects: Mapping[str, Asked],
+    pairs: Sequence[tuple[str, str]],
+    kinds: Sequence[str] = EXCHANGES,
+    side: str | None = None,
+) -> pd.DataFrame:
+    """What the share of a subject has above that of a rival, by ``model``, ``rival`` and ``layer``.
+
+    ``pairs``: (subject, rival), the rival at the same layer or at its one. The mean over languages,
+    ``score``, with the interval of the difference over documents, edit by edit.
+    """
+    scores, *of_edits = _scores(subjects, kinds, side=side)
+    tables = [pd.DataFrame(columns=["model", "rival", "layer", "score", "low", "high"])]
+    for label, rival in pairs:
+        apart = (1 + scores[label][0] - scores[rival][0]) / 2  # a share in [0, 1]
+        rows = _over_languages(apart, scores[label][1], *of_edits)
+        rows = rows_of(rows.rename(columns={"share": "score"}), language=MEAN)
+        ends = 2 * rows[["score", "low", "high"]] - 1
+        tables.append(ends.assign(model=label, rival=rival, layer=rows["layer"]))
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def _over_languages(
+    score: np.ndarray, tied: np.ndarray, language_of: np.ndarray, where: np.ndarray
+) -> pd.DataFrame:
+    """Means by language and over languages of scores ``(n_layers, n)``, documents left out."""
+    codes, language = np.unique(language_of, return_inverse=True)
+    names, document = np.unique(where, return_inverse=True)
+    cells = np.zeros((len(language_of), len(codes), len(names)))
+    cells[np.arange(len(language_of)), language, document] = 1
+    n, sums = cells.sum(axis=0), np.einsum("li,icd->lcd", score, cells)
+    whole, rows = n.sum(axis=1), []
+    with np.errstate(invalid="ignore"):  # a language of one document has no interval
+        left = (sums.sum(axis=-1, keepdims=True) - sums) / (whole[:, None] - n)
+    means = sums.sum(axis=-1) / whole
+    ties = np.einsum("li,icd->lc", tied, cells) / whole
+    for c, code in enumerate([*codes, MEAN]):
+        chosen = slice(c, c + 1) if code != MEAN else slice(None)
+        present = n[chosen].sum(axis=0) > 0
+        value = means[:, chosen].mean(axis=1)
+        error = statistics.left_out_error(
+            value, left[:, chosen].mean(axis=1)[:, present], n[chosen].sum(axis=0)[present]
+        )
+        low, high = statistics.interval(value, error)
+        rows.append(
+            pd.DataFrame(
+                {
+                    "layer": range(len(value)),
+                    "depth": np.linspace(0, 1, len(value)),
+                    "language": code,
+                    "share": value,
+                    "low": low,
+                    "high": high,
+                    "tied": ties[:, chosen].mean(axis=1),
+                    "n": int(whole[chosen].sum()),
+                }
+            )
+        )
+    return pd.concat(rows)
+
+
+def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
+    """Model by kind: the share over languages at the last layer, as text with its interval."""
+    rows = rows_of(at_last(table, "layer"), language=MEAN)
+    told = with_interval(rows, "share") if intervals else rows["share"].round(2)
+    kinds, models = dict.fromkeys(rows["kind"]), dict.fromkeys(rows["model"])
+    wide = rows.assign(told=told).pivot(index="model", columns="kind", values="told")
+    return wide.loc[[*models], [*kinds]]
+
+
+@styled
+def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """The share over the depth of each model, one panel per kind; dashed: the edit distance."""
+    rows = rows_of(table, language=MEAN)
+    style = Curves(wrap=3, every=3, width=2.7, height=2, sharex="col")
+    drawn = rows[rows["model"].isin(models)]
+    on = curves(drawn, "depth", "share", hue="model", col="kind", style=style)
+    across(on, y=0.5)
+    line = {"color": "black", "linewidth": 1, "linestyle": (0, (5, 2))}
+    rival = rows_of(rows, model=next(iter(BY_SPELLING))).set_index("kind")["share"]
+    for kind, axes in on.axes.items():
+        axes.axhline(rival[kind], **line)
+    x = "depth: 0 is the embeddings, 1 the last layer"
+    y = "share with A nearer to X than B"
+    return on.done(x, y, handles=[handle("edit distance, without a model", line)])

@@ -5,10 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import abx_8_limits
-from abx_8_limits import COMPOSED, GROUPS, PAWSX, edits_told, load_kind, shares
 from shared.abx_tables import at_last
-from shared.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
+from shared.minimal_pairs import (
+    COMPOSED,
+    EDITED,
+    EDITS,
+    EXCHANGES,
+    GROUPS,
+    SIDES,
+    EditDistance,
+    beyond,
+    edit_distance,
+    edits_told,
+    load_minimal_pairs,
+    shares,
+)
 from xlx.experiment.scoring import FunctionSubject, Length
 from xlx.text.parallel import ParallelCorpus
 
@@ -67,9 +78,6 @@ def test_exchanges_are_ties_of_length_and_characters() -> None:
     assert (of_exchanges[["share", "low", "high"]] == 0.5).to_numpy().all()
     assert (of_exchanges["tied"] == 1).all()
     assert (at_last(table, "layer").query("kind == 'negation'")["share"] != 0.5).any()
-    for kind in PAWSX:
-        text = load_kind(kind)
-        assert len(text) == 7 * len(set(text.domains))
 
 
 def test_planted_worlds() -> None:
@@ -92,13 +100,53 @@ def test_planted_worlds() -> None:
     assert other < 0.1
 
 
-def test_what_a_model_has_above_its_twin_is_the_difference_of_shares() -> None:
+def test_what_a_model_has_above_a_rival_is_the_difference_of_shares() -> None:
     drawn = FunctionSubject(
         "ends", function=lambda text, _: np.array([[ord(x[0]), ord(x[-3]), 9] for x in text])
     )
-    named = {"untrained, a": CHARACTERS, "a": drawn, "untrained, b": CHARACTERS, "b": CHARACTERS}
-    table = abx_8_limits.above_twins(named).set_index("model")[["score", "low", "high"]]
+    named = {"rival": CHARACTERS, "a": drawn, "b": CHARACTERS}
+    table = beyond(named, [("a", "rival"), ("b", "rival")]).set_index("model")
+    table = table[["score", "low", "high"]]
     means = shares(named, {COMPOSED: EXCHANGES}).query("language == 'mean'").set_index("model")
     assert table.loc["a", "score"] == pytest.approx(means.loc["a", "share"] - 0.5)
     assert table.loc["a", "low"] < table.loc["a", "score"] < table.loc["a", "high"]
     assert not table.loc["b"].any()
+
+
+@given(st.text("abc", max_size=9), st.text("abcd", max_size=9))
+def test_an_edit_distance_is_that_of_its_table(first: str, second: str) -> None:
+    table = np.add.outer(np.arange(len(first) + 1), np.arange(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        for j, b in enumerate(second, 1):
+            beside = min(table[i - 1, j], table[i, j - 1]) + 1
+            table[i, j] = min(beside, table[i - 1, j - 1] + (a != b))
+    assert edit_distance(first, second) == table[-1, -1]
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_an_edit_distance_sees_order_and_no_word(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = ("".join(rng.choice([*letters], 12)) for letters in ("abcdefgh", "ijklmnop"))
+    sentences = {"de": (f"{x} und {y}",), "en": (f"{x} and {y}",), EDITED: (f"{y} and {x}",)}
+    corpus = ParallelCorpus("planted", sentences, ("en:1",), ("1",), "", "")
+    upper = EditDistance(str.upper)
+    for rule in (EditDistance(), upper):
+        assert rule.told(corpus)["own"].tolist() == [[[2], [2]]]  # X in the order of A
+    turned = {**sentences, "de": (f"{y} und {x}",)}  # which it takes for meaning
+    corpus = ParallelCorpus("planted", turned, ("en:1",), ("1",), "", "")
+    assert upper.told(corpus)["own"][0, 0, 0] == 0
+
+
+def test_sides_are_parts_of_all_exchanges() -> None:
+    subjects = {"ends": EditDistance()}
+    whole = shares(subjects, {COMPOSED: EXCHANGES}).set_index("language")
+    one, two = (
+        shares(subjects, {COMPOSED: EXCHANGES}, side=side).set_index("language") for side in SIDES
+    )
+    assert {*whole.index} - {*one.index} == {"ru", "zh"}
+    for code in one.index.drop(
+        "mean"
+    ):  # of five other languages in Latin letters, two that are not
+        mean = (5 * one.at[code, "share"] + 2 * two.at[code, "share"]) / 7
+        assert whole.at[code, "share"] == pytest.approx(mean)
