@@ -1,14 +1,19 @@
-"""Training and depth: the sentences of section 4.2 of the ABX paper as numbers with intervals.
+"""Depth, training, pairs and languages: the sentences of section 4.2 of the ABX paper.
 
 What the paper says of training and depth is a row each that could have come out otherwise, a
 difference of named checkpoints or layers: the highest of several noisy scores is above a later one
 by choice alone. Of a recipe with several runs the interval is over runs and documents.
+
+LD against MD over pairs of languages (Appendix D) stands beside what needs no training: a bag of
+subwords, the untrained twin, script and length; and beside a model that read one language. A
+language's score (Appendix E) is the mean over its pairs with all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from operator import itemgetter
 
 import numpy as np
@@ -16,20 +21,30 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
-from shared.abx_tables import DRAWN, mean_of_runs, with_models
+from shared.abx_tables import (
+    DRAWN,
+    PAIR,
+    at_last,
+    average_layers,
+    mean_of_runs,
+    pair_scores,
+    printed_results,
+    with_models,
+)
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES
-from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import Subject, cached, reported_measures
+from xlx.experiment.averages import Average, average, averaged_scores
+from xlx.experiment.scoring import Length, Subject, cached, reported_measures, subject_scores
 from xlx.measures import registered, statistics
 from xlx.measures.abx import PairScores
 from xlx.measures.alignment import unit_vectors
 from xlx.plots import style
-from xlx.plots.panels import Layout, across, number, panels, rows_of
-from xlx.plots.primitives import Cells, Curves, curves, heatmap
-from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
+from xlx.plots.panels import Layout, across, number, panels, parts, rows_of
+from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
+from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, ZERO, handle, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
+from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
 
 stats = deferred("scipy.stats")
@@ -125,26 +140,6 @@ def changes(steps: Sequence[int]) -> dict[str, tuple[str, int, int]]:
     return asked
 
 
-def course_contrasts(
-    course: Sequence[PairScores], embedding_layer: bool = True
-) -> dict[str, Average]:
-    """`changes` of one run, ``course`` in the order of training, and each score at its lowest."""
-    steps, rows = [state.step for state in course], {}
-    means = {
-        task: {
-            state.step: average(state, task, embedding_layer=embedding_layer) for state in course
-        }
-        for task in DRAWN
-    }
-    for task, at in means.items():
-        lowest = min(at.values(), key=lambda score: float(score.score))
-        rows[f"{task} above 0.5 at its lowest"] = replace(lowest, score=lowest.score - CHANCE)
-    asked = changes(steps).items()
-    return rows | {
-        claim: means[task][end] - means[task][start] for claim, (task, start, end) in asked
-    }
-
-
 def run_changes(scores: pd.DataFrame) -> pd.DataFrame:
     """`changes` over the runs of recipes; ``scores`` as of `courses.run_scores`.
 
@@ -182,6 +177,175 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
     shown = claims.assign(told=with_interval(claims, "value", "+.2f"))
     wide = shown.pivot(index="claim", columns="model", values="told").fillna("")
     return wide.loc[claims["claim"].unique(), claims["model"].unique()]
+
+
+# --- pairs of languages --------------------------------------------------------------------------
+
+#: What LD is set beside.
+MEANINGS = ("MD", MATCHED)
+METHODS = ("spearman", "pearson")
+#: All that needs no training, held together.
+ALL_HELD = "these, script and length"
+
+
+def layer_pairs(measured: Sequence[PairScores]) -> pd.DataFrame:
+    """LD and `MEANINGS` of every pair at every layer, both directions averaged."""
+    table = pd.concat([state.table() for state in measured], ignore_index=True)
+    return pair_scores(table[table["task"].isin(["LD", *MEANINGS])].drop(columns="space"))
+
+
+def side_by_side(scores: pd.DataFrame, index: Sequence[str]) -> pd.DataFrame:
+    """A row per ``index``, the scores of the tasks in columns."""
+    wide = scores.pivot(index=list(index), columns="task", values="score")
+    return wide.reset_index().rename_axis(columns=None)
+
+
+def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
+    """LD and `MEANINGS` of a pair, mean over layers: one row per model, checkpoint and pair."""
+    averaged = average_layers(by_layer, embedding_layer)
+    return side_by_side(averaged, ["model", "checkpoint", *PAIR])
+
+
+def against_ld(
+    rows: pd.DataFrame,
+    keys: Sequence[str],
+    methods: Sequence[str] = METHODS,
+    meanings: Sequence[str] = MEANINGS,
+) -> pd.DataFrame:
+    """`statistics.correlations` of LD with each meaning: columns ``method``, ``LD with``."""
+    tables = [
+        statistics.correlations(rows, keys, "LD", meaning, method=method).assign(
+            **{"LD with": meaning, "method": method}
+        )
+        for method, meaning in product(methods, meanings)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def printed_correlations(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
+    """LD and MD over pairs, checkpoints and layers (Appendix D), beside what the paper prints."""
+    pairs = tradeoff_pairs(by_layer, embedding_layer)
+    layers = side_by_side(at_last(by_layer), ["model", "layer", "checkpoint", *PAIR])
+    layers = layers[layers["layer"] >= (0 if embedding_layer else 1)]
+    several = pairs.groupby("model")["checkpoint"].transform("nunique") > 1
+    sets = {
+        "pairs, last checkpoint": (at_last(pairs), "abx_t06", "abx_t07"),
+        "pairs × layers, last checkpoint": (layers, "abx_t08", "abx_t09"),
+        "pairs × checkpoints": (pairs[several], "abx_t04", "abx_t05"),
+    }
+    printed, tables = printed_results().astype(str), []
+    for observations, (rows, *claims) in sets.items():
+        table = against_ld(rows, ["model"], meanings=["MD"]).assign(observations=observations)
+        values = table["method"].map(dict(zip(METHODS, printed[claims], strict=True)))
+        tables.append(table.assign(**{"printed (XLM-R)": values}))
+    table = pd.concat(tables, ignore_index=True)
+    index = ["observations", "method", "printed (XLM-R)"]
+    told = table.assign(told=with_interval(table, "r"))
+    return told.pivot(index=index, columns="model", values="told").fillna("")
+
+
+def held_pairs(
+    measured: Sequence[PairScores],
+    twins: Sequence[PairScores],
+    bags: Sequence[PairScores],
+    corpus: ParallelCorpus,
+    embedding_layer: bool = True,
+) -> pd.DataFrame:
+    """LD and `MEANINGS` of each pair, with what needs no training beside them, means over layers.
+
+    ``twins``, ``bags``: of the models of ``measured``, in their order. Columns "twin LD", "bag LD"
+    and so on, "length MD", "one script".
+    """
+    length = tradeoff_pairs(layer_pairs(subject_scores([Length()], corpus)))
+    length = length.rename(columns={"MD": "length MD"})[[*PAIR, "length MD"]]
+    tables = []
+    for state, twin, bag in zip(measured, twins, bags, strict=True):
+        pairs = tradeoff_pairs(layer_pairs([state]), embedding_layer)
+        for label, other in (("twin", twin), ("bag", bag)):
+            beside = tradeoff_pairs(layer_pairs([other]), label == "bag" or embedding_layer)
+            beside = beside.set_index(PAIR)[["LD", *MEANINGS]].add_prefix(f"{label} ")
+            pairs = pairs.join(beside, on=PAIR)
+        tables.append(pairs.merge(length, on=PAIR))
+    whole = pd.concat(tables, ignore_index=True)
+    script = {code: language.script for code, language in languages.LANGUAGES.items()}
+    alike = whole[PAIR[0]].map(script) == whole[PAIR[1]].map(script)
+    return whole.assign(**{"one script": alike.astype(float)})
+
+
+def held_sets(pairs: pd.DataFrame, meaning: str) -> dict[str, list[str]]:
+    """What is held, set by set: label → columns of `held_pairs` that vary."""
+    sets = {"nothing": [], "the bag": ["bag LD", f"bag {meaning}"]}
+    sets["the bag and the twin"] = [*sets["the bag"], "twin LD", f"twin {meaning}"]
+    sets[ALL_HELD] = sets["the bag and the twin"] + ["one script", "length MD"]
+    return {label: [x for x in names if pairs[x].nunique() > 1] for label, names in sets.items()}
+
+
+def partial_tradeoffs(held: pd.DataFrame) -> pd.DataFrame:
+    """What is left of the correlation of LD with `MEANINGS`, given each of `held_sets`.
+
+    Columns ``model``, ``LD with``, ``given``, ``r``, its ends.
+    """
+    rows = []
+    for (model, pairs), meaning in product(held.groupby("model", sort=False), MEANINGS):
+        for label, given in held_sets(pairs, meaning).items():
+            r = statistics.correlation(pairs, "LD", meaning, given=given)
+            rows.append((model, meaning, label, r.value, r.low, r.high))
+    return pd.DataFrame(rows, columns=["model", "LD with", "given", "r", "low", "high"])
+
+
+def beyond_control(held: pd.DataFrame, control: str, meaning: str = MATCHED) -> pd.DataFrame:
+    """The partial correlation (`ALL_HELD`) of each model less that of a control, by ``model``.
+
+    ``value`` with its interval over languages, each left out of both with all its pairs.
+    """
+    without: dict[str, np.ndarray] = {}
+    for model, pairs in held.groupby("model", sort=False):
+        names = ("LD", meaning, *held_sets(pairs, meaning)[ALL_HELD])
+        rows, n = statistics.language_codes(pairs, PAIR)
+        chosen = (rows != np.arange(-1, n)[:, None, None]).all(axis=2)  # the first is of no one
+        first, second = statistics.unit_columns(statistics.numbers(pairs, names).T, chosen)
+        without[model] = (first * second).sum(axis=1)
+    rows = []
+    for model in [model for model in without if control in without and model != control]:
+        value, *rest = without[model] - without[control]
+        rows.append((model, value, *statistics.left_out_interval(value, np.array(rest))))
+    return pd.DataFrame(rows, columns=["model", "value", "low", "high"])
+
+
+# --- languages ----------------------------------------------------------------------------------
+
+
+def stretched(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of languages from 0 (at the checkpoint where a language is lowest) to 1.
+
+    As Figure 8 of the paper has them, "normalised per language". NaN where a score never varies.
+    """
+    series = scores.groupby(["model", "task", "language"])["score"]
+    lowest, highest = series.transform("min"), series.transform("max")
+    apart = (highest - lowest).where(highest > lowest)
+    return scores.assign(score=(scores["score"] - lowest) / apart)
+
+
+def heights(
+    measured: Sequence[PairScores],
+    twins: Sequence[PairScores],
+    bags: Sequence[PairScores],
+    embedding_layer: bool = True,
+) -> pd.DataFrame:
+    """The score of each language, beside that of the untrained twin and of the bag of subwords.
+
+    In parallel lists. Columns ``model``, ``task``, ``language``, ``score`` and its ends, ``twin``,
+    ``bag``.
+    """
+    tables, keys = [], ["task", "language"]
+    for state, twin, bag in zip(measured, twins, bags, strict=True):
+        table = averaged_scores([state], DRAWN, by=["language"], embedding_layer=embedding_layer)
+        for name, other in (("twin", twin), ("bag", bag)):
+            keep = name == "bag" or embedding_layer
+            beside = averaged_scores([other], DRAWN, by=["language"], embedding_layer=keep)
+            table = table.join(beside.set_index(keys)["score"].rename(name), on=keys)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -272,3 +436,63 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     )
     on = heatmap(table, "checkpoint", "layer", "score", row="model", col="task", style=style)
     return on.done("training step", LAYER)
+
+
+@styled
+def tradeoff(
+    table: pd.DataFrame, meanings: Sequence[str], statistics: Mapping[tuple[str, str], str]
+) -> Figure:
+    """Language pairs by LD and MD (Figure 6 of the ABX paper), one row per kind of MD.
+
+    ``table`` has ``model``, ``language_1``, ``language_2``, ``LD`` and the ``meanings``;
+    ``statistics``: model and meaning → a line of text. The pairs at the ends of both scales are
+    named.
+    """
+    names = table["language_1"] + "-" + table["language_2"]
+    long = table.assign(pair=names).melt(
+        ["model", "pair", "LD"], list(meanings), "meaning", "score"
+    )
+    ends = [
+        index
+        for _, rows in parts(long, "model", "meaning")
+        for score in ("LD", "score")
+        for index in (rows[score].idxmin(), rows[score].idxmax())
+    ]
+    long["written"] = long["pair"].where(long.index.isin(ends), "")
+    style = Points(size=7, alpha=0.4, width=3.9, height=2.4, sharex="col", sharey="col")
+    on = scatter(long, "LD", "score", row="meaning", col="model", style=style)
+    on.titles(lambda key: f"{key[1]}: {key[0]}\n{statistics[key[::-1]]}")
+    return on.done("LD of a language pair (chance: 0.5)", "MD of a language pair (chance: 0.5)")
+
+
+@styled
+def correlation_course(table: pd.DataFrame) -> Figure:
+    """Correlation of LD and MD over checkpoints (Figure 7 of the ABX paper).
+
+    ``table`` as of `against_ld`; bands are intervals over languages.
+    """
+    style = Curves(looks=MEASURES, even=True, wrap=3, width=3.9)
+    on = curves(table, "checkpoint", "r", hue="LD with", col="model", style=style)
+    across(on, y=0, **ZERO)
+    return on.done(STEP, "Pearson r of LD and MD over pairs")
+
+
+@styled
+def language_maps(table: pd.DataFrame, rows: Sequence[str], bar: str) -> Figure:
+    """Maps of language by checkpoint, one panel per ``panel`` (Figures 8, 9 of the paper).
+
+    ``table`` has ``panel``, ``language``, ``checkpoint``, ``score``; ``rows`` orders the languages,
+    ``bar`` says what the colours are.
+    """
+    n_panels = table["panel"].nunique()
+    width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
+    style = Cells(
+        rows=rows,
+        wrap=n_panels,
+        turned=90,
+        bar=bar,
+        cell=(min(0.32, width), 0.125),
+        missing="no such checkpoint",
+    )
+    on = heatmap(table, "checkpoint", "language", "score", col="panel", style=style)
+    return on.done("training step")

@@ -123,8 +123,6 @@ _COVERED = {
 SMALL: dict[str, dict[str, Any]] = {
     "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2},
     "abx-2-dynamics": _SCORES,
-    "abx-3-tradeoff": _SCORES,
-    "abx-4-languages": _SCORES,
     "abx-5-probing": _PROBED,
     "abx-6-transfer": _PROBED,
     "models-1-family": _SCORES,

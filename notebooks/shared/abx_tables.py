@@ -136,23 +136,6 @@ def mean_score(scores: Sequence[Average]) -> dict[str, float]:
     return dict(zip(("value", "low", "high"), ends, strict=True))
 
 
-def mean_correlations(tables: Sequence[pd.DataFrame], n_languages: int) -> pd.DataFrame:
-    """The same correlations of several runs as one table, with intervals over runs and languages.
-
-    ``tables``: of each run, with ``r``, ``low``, ``high`` over the same languages. Means are of
-    Fisher's z; errors over languages are taken for those that all runs share.
-    """
-    ends = (np.array([part[end] for part in tables]) for end in ("r", "low", "high"))
-    z, low, high = (np.arctanh(r.clip(-1 + 1e-9, 1 - 1e-9)) for r in ends)
-    error = (high - low) / (2 * statistics.half_width(1, n_languages - 1))
-    scaled = [
-        mean_of_runs(value, np.outer(part, part), n_languages - 1)
-        for value, part in zip(z.T, error.T, strict=True)
-    ]
-    means = dict(zip(("r", "low", "high"), np.tanh(scaled).T, strict=True))
-    return tables[0].assign(runs=len(tables), **means)
-
-
 def states_of(
     names: Sequence[Name], corpus: ParallelCorpus, **options: object
 ) -> dict[str, states.CorpusStates]:
@@ -241,25 +224,6 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
     """Code → "Finnish (fi)"; of a language that is not known its code."""
     known = languages.LANGUAGES
     return {code: f"{known[code].name} ({code})" if code in known else code for code in codes}
-
-
-def partial_correlations(
-    pairs: pd.DataFrame,
-    x: str,
-    y: str,
-    sets: Mapping[str, Sequence[str]],
-    methods: Sequence[str] = ("pearson", "spearman"),
-) -> pd.DataFrame:
-    """`statistics.correlation` given several sets of columns: label → those that are held.
-
-    One row per set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
-    """
-    rows = []
-    for label, given in sets.items():
-        for method in methods:
-            r = statistics.correlation(pairs, x, y, given=given, method=method)
-            rows.append((label, method, r.value, r.low, r.high))
-    return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
 
 
 def layer_contrasts(measured: PairScores) -> dict[str, Average]:

@@ -103,22 +103,6 @@ def student(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(low=value - width, high=value + width, p_value=p_value)
 
 
-def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
-    """The share of the variance of an outcome that lies between the groups of some columns.
-
-    R² of an intercept for each name of each column, and the adjusted R², from which is taken what
-    as many groups drawn at random would explain: NaN where every row is a group. One group explains
-    nothing. ValueError as `regressions.regression`.
-    """
-    groups = pd.get_dummies(table[list(names)].astype(str), drop_first=True, dtype=float)
-    if groups.shape[1] in (0, len(table) - 1):
-        return (0.0, 0.0) if groups.empty else (1.0, np.nan)
-    fit = regressions.least_squares(
-        groups.assign(**{outcome: table[outcome]}), outcome, list(groups)
-    )
-    return float(fit.rsquared), float(fit.rsquared_adj)
-
-
 def held_out(
     table: pd.DataFrame, outcome: str, terms: Sequence[str], left_out: Sequence[np.ndarray]
 ) -> float:

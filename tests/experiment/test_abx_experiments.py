@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import abx_1_validation
-import abx_3_tradeoff
+import abx_2_dynamics
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS
 from xlx.experiment.scoring import FunctionSubject
 from xlx.measures.abx import SCORES, PairScores
@@ -41,7 +41,7 @@ HISTORIES = [[checkpoint(name, step) for step in (0, 5, 9)] for name in ("zeta",
 @pytest.fixture
 def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
     monkeypatch.setattr(
-        abx_3_tradeoff, "subject_scores", lambda *_, **__: [checkpoint("bag", 1, n_layers=1)]
+        abx_2_dynamics, "subject_scores", lambda *_, **__: [checkpoint("bag", 1, n_layers=1)]
     )
     sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
     return ParallelCorpus("toy", sentences, tuple(map(str, range(N))), ("",) * N, "none", "")
@@ -69,15 +69,30 @@ def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) ->
 def test_what_is_left_given_what_needs_no_training(corpus: ParallelCorpus) -> None:
     first, *_, last = HISTORIES[0]
     bag = checkpoint("bag", 1, n_layers=1)
-    held = abx_3_tradeoff.held_pairs([last], [first], [bag], corpus)
-    found = abx_3_tradeoff.partial_tradeoffs(held)
-    rows = found[(found["LD with"] == MATCHED) & (found["method"] == "pearson")]
-    rows = rows.set_index("given")["r"]
-    assert rows.index.tolist() == list(abx_3_tradeoff.held_sets(held, MATCHED))
+    held = abx_2_dynamics.held_pairs([last], [first], [bag], corpus)
+    found = abx_2_dynamics.partial_tradeoffs(held)
+    rows = found[found["LD with"] == MATCHED].set_index("given")["r"]
+    assert rows.index.tolist() == list(abx_2_dynamics.held_sets(held, MATCHED))
     assert rows["nothing"] == pytest.approx(stats.pearsonr(held["LD"], held[MATCHED])[0])
     beside = held[["bag LD", f"bag {MATCHED}", "twin LD", f"twin {MATCHED}"]].assign(one=1.0)
     scores = held[["LD", MATCHED]].to_numpy()
     left = scores - beside.to_numpy() @ np.linalg.lstsq(beside.to_numpy(), scores)[0]
     assert rows["the bag and the twin"] == pytest.approx(np.corrcoef(left.T)[0, 1])
-    pairs = abx_3_tradeoff.tradeoff_pairs(abx_3_tradeoff.layer_pairs([last]))
+    pairs = abx_2_dynamics.tradeoff_pairs(abx_2_dynamics.layer_pairs([last]))
     np.testing.assert_allclose(held[["LD", "MD"]], pairs[["LD", "MD"]])
+
+
+def test_what_is_beyond_a_control_is_the_difference_of_two_partial_correlations(
+    corpus: ParallelCorpus,
+) -> None:
+    first, *_, last = HISTORIES[0]
+    others = [last, replace(last, model="beta"), HISTORIES[1][-1]]
+    bag = checkpoint("bag", 1, n_layers=1)
+    held = abx_2_dynamics.held_pairs(others, [first] * 3, [bag] * 3, corpus)
+    held["length MD"] = np.random.default_rng(0).normal(size=len(held))
+    gap = abx_2_dynamics.beyond_control(held, "zeta").set_index("model")
+    partial = abx_2_dynamics.partial_tradeoffs(held)
+    r = partial[partial["LD with"] == MATCHED].set_index(["given", "model"])["r"]
+    r = r[abx_2_dynamics.ALL_HELD]
+    assert gap["value"].to_dict() == pytest.approx((r - r["zeta"]).drop("zeta").to_dict())
+    assert (gap["low"] <= gap["value"]).all()

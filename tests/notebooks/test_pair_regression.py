@@ -117,20 +117,6 @@ def test_documents_and_runs_are_levels_of_table_1() -> None:
     assert list(alone["error"]) == pytest.approx(np.hypot(table["error"], wide["of documents"]))
 
 
-def test_explained_is_the_variance_between_groups() -> None:
-    rng = np.random.default_rng(7)
-    table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})
-    share, adjusted = pair_regressions.explained(table, "LD", ["script"])
-    means = table.groupby("script")["LD"].transform("mean")
-    within = ((table["LD"] - means) ** 2).sum() / ((table["LD"] - table["LD"].mean()) ** 2).sum()
-    assert share == pytest.approx(1 - within)
-    assert adjusted == pytest.approx(1 - within * 59 / 57)
-    assert pair_regressions.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
-    every = pair_regressions.explained(table.assign(script=range(60)), "LD", ["script"])
-    assert every[0] == 1
-    assert np.isnan(every[1])
-
-
 def test_inference_is_regressed_with_levels_of_runs() -> None:
     (rows,) = transfer(outlier=False).values()
     rng = np.random.default_rng(1)

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 
 import abx_2_dynamics
-import abx_3_tradeoff
-import abx_4_languages
 import igap_2_ranking
 import mexa_2_estimation
 from shared import mexa_figures, mixing_figures, pair_regressions
@@ -75,11 +73,10 @@ DRAWN = {
     "form_and_meaning": lambda: abx_2_dynamics.form_and_meaning(
         OVER_LAYERS, OVER_LAYERS, rows(0, "score", **LDMD_MATCHED)
     ),
-    "language_maps": lambda: abx_4_languages.language_maps(
-        made(checkpoint=STEPS, language=CODES, panel=tuple("abcdef")).assign(turn=True, bar="0"),
-        CODES,
+    "language_maps": lambda: abx_2_dynamics.language_maps(
+        made(checkpoint=STEPS, language=CODES, panel=tuple("abcd")), CODES, "score"
     ),
-    "tradeoff": lambda: abx_3_tradeoff.tradeoff(
+    "tradeoff": lambda: abx_2_dynamics.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
