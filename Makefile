@@ -28,8 +28,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # Notebooks that take longest: first, so that two side by side end together.
-LONGEST := xprobe-3-mapping mixing-3-controls mixing-2-paraphrase igap-2-ranking igap-3-models abx-5-probing \
-	mixing-1-nli abx-6-transfer
+LONGEST := xprobe-3-mapping mixing-3-controls mixing-2-paraphrase igap-2-ranking igap-3-models abx-3-outcomes \
+	mixing-1-nli
 
 ALL := $(sort $(basename $(notdir $(wildcard notebooks/*.ipynb))))
 PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))

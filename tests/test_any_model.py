@@ -89,22 +89,16 @@ WORDS = {
 PROBES = {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None}
 #: What a notebook calls by the same name and means otherwise.
 OWN = {
-    "abx-5": {
+    "abx-3": {
         "public": {"mini-xlm": ["POS"]},
         "twins": {"mini-xlm@untrained": ["POS"]},
+        "crossed": ["mini-xlm"],
+        "asked_few": ["mini-xlm", "mini-xlm@untrained"],
         "tasks": dict.fromkeys(["POS", "NER", "NLI"]),
-        "sizes": WORDS,
-        "draw": {"POS": 60, "NER": 60, "NLI": 24},
-        "probes": PROBES,
-    },
-    "abx-6": {
-        "tasks": {"POS": None, "NER": None},
         "sizes": WORDS,
         "draw": {"POS": 60, "NER": 60},
         "probes": PROBES,
         "learnt": {},
-        "asked_few": ["mini-xlm", "mini-xlm@untrained"],
-        "choice": {"top": 3, "n_permutations": 99},
     },
     "abx-1": {
         "whole_twins": ["mini-xlm"],

@@ -52,8 +52,7 @@ _PROBED = {
         split: {"POS": k, "NER": k, "NLI": n}
         for split, k, n in (("train", 60, 12), ("validation", 30, 6), ("test", 60, 30))
     },
-    "draw": {"POS": 40, "NER": 40, "NLI": 9},
-    "choice": {"n_permutations": 99},
+    "draw": {"POS": 40, "NER": 40},
     "probes": {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None},
     "measures": {},  # probes this small find no entities
 }
@@ -123,8 +122,7 @@ _COVERED = {
 SMALL: dict[str, dict[str, Any]] = {
     "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2},
     "abx-2-dynamics": _SCORES,
-    "abx-5-probing": _PROBED,
-    "abx-6-transfer": _PROBED,
+    "abx-3-outcomes": _PROBED,
     "models-1-family": _SCORES,
     "mexa-1-alignment": _COVERED,
     "mexa-2-estimation": _COVERED,

@@ -206,7 +206,7 @@ def _verses(name: str, poolings: Sequence[str]) -> Calls:
 
 
 def _words(name: str) -> Calls:
-    """Parts of speech in 36 languages and entities in 31, by the set-up of `abx-5` and `abx-6`."""
+    """Parts of speech in 36 languages and entities in 31, by the set-up of `abx-3`."""
     setups = [
         ProbeSetup(task, subword="mean", form="concatenated", seeds=tuple(range(6)))
         for task in ("POS", "NER")

@@ -1,7 +1,6 @@
 """What several notebooks on LD and MD share: series and references, printed numbers, display."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -184,15 +183,6 @@ def ends(score: Average) -> dict[str, float]:
     """A score with its interval, by name."""
     names = ("value", "low", "high")
     return dict(zip(names, map(float, (score.score, *score.interval())), strict=True))
-
-
-def pivoted(
-    table: pd.DataFrame, index: Sequence[str], columns: str, values: Sequence[str]
-) -> pd.DataFrame:
-    """A row per ``index``; what is in ``columns`` above the ``values``; all in the order given."""
-    order = pd.MultiIndex.from_frame(table[list(index)].drop_duplicates())
-    wide = table.pivot(index=list(index), columns=columns, values=list(values)).swaplevel(axis=1)
-    return wide.loc[order, list(product(table[columns].unique(), values))]
 
 
 def rowed(rows: Mapping[tuple, object], names: Sequence[str], **options: object) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Probes regressed on LD and MD (ABX paper, sections 5.2 and 5.3): what abx-5 and abx-6 share.
+"""Probes regressed on LD and MD (ABX paper, sections 5.2 and 5.3): of abx-3 and others.
 
 A *reading* is a row of a specification: what is done to the rows, and which predictors. ``groups``
 is (model, task) → rows, one per language or per ordered pair
@@ -47,11 +47,6 @@ def instead(**columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: rows.assign(**{name: rows[other] for name, other in columns.items()})
 
 
-def turned(scale: str, *columns: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Rows with some columns on one of `SCALES`."""
-    return lambda rows: rows.assign(**{name: SCALES[scale](rows[name]) for name in columns})
-
-
 def cross_classified(
     rows: pd.DataFrame, terms: Sequence[str], *, levels: Sequence[str] = ENDS
 ) -> pd.DataFrame:
@@ -63,7 +58,7 @@ def cross_classified(
     hard target too, and random effects would count that for LD. The unordered pair, whose two
     directions have the same LD, has a random one. By REML, at which the ratio of the variances of
     pair and ε is found; Student's t with as many degrees of freedom as languages but one (our
-    choice; `coverage` of abx_6_transfer). One row per term: ``term``, ``coefficient``, ``error``,
+    choice; in simulations 97 % are held). One row per term: ``term``, ``coefficient``, ``error``,
     ``low``, ``high``, ``p_value``, ``df``. ValueError as `regressions.least_squares`.
     """
     fit = regressions.least_squares(rows, "accuracy", terms, levels)
@@ -133,20 +128,6 @@ def holm(p_values: pd.Series) -> pd.Series:
 def power(effect: float, df: float) -> float:
     """How often a two-sided t test (p < 0.05) finds an effect of so many standard errors."""
     return float(stats_power.ttest_power(effect, 1, 1 - statistics.LEVEL, df))
-
-
-def _logit(scores: pd.Series) -> pd.Series:
-    if not scores.between(0, 1, inclusive="neither").all():
-        raise ValueError(f"{scores.name} of 0 or 1 has no logit: leave out its pairs")
-    return np.log(scores / (1 - scores))
-
-
-#: What predictors are turned into: LD of small models sits just below 1, where a step is not the
-#: same step, and a rank takes any shape of line.
-SCALES: dict[str, Callable[[pd.Series], pd.Series]] = {
-    "logits": _logit,
-    "ranks": lambda scores: scores.rank() / len(scores),
-}
 
 
 def printed_regressions(setting: str) -> pd.DataFrame:

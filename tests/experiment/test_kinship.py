@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-import abx_6_transfer
+import abx_3_outcomes
 from xlx.text.languages import LANGUAGES
 
 
@@ -21,7 +21,7 @@ from xlx.text.languages import LANGUAGES
 )
 def test_kinship_by_hand(source: str, target: str, expected: int) -> None:
     assert (
-        abx_6_transfer.kinship(source, target) == abx_6_transfer.kinship(target, source) == expected
+        abx_3_outcomes.kinship(source, target) == abx_3_outcomes.kinship(target, source) == expected
     )
 
 
@@ -32,9 +32,9 @@ def test_branch_goes_before_family_before_script() -> None:
         a, b = (LANGUAGES[code] for code in pair)
         family = a.family == b.family
         compared = family and a.branch == b.branch, family, a.script == b.script
-        by_number.setdefault(abx_6_transfer.kinship(*pair), set()).add(compared)
+        by_number.setdefault(abx_3_outcomes.kinship(*pair), set()).add(compared)
     assert all(len(kinds) == 1 for kinds in by_number.values())
     orders = [by_number[number].pop() for number in sorted(by_number)]
     assert orders == sorted(set(orders))
     with pytest.raises(ValueError, match="family and script of 'xx' are not known"):
-        abx_6_transfer.kinship("de", "xx")
+        abx_3_outcomes.kinship("de", "xx")

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import seqeval.metrics
 
-import abx_5_probing
 from xlx.experiment import probing
 from xlx.experiment.abx_scores import history
 from xlx.experiment.probing import ProbeSetup
@@ -352,27 +351,3 @@ def test_results_of_transfer_are_apart_by_what_is_right_and_by_f1() -> None:
         ({"n_test": np.array([11])}, np.inf),
     ):
         assert probing._apart(value, value | change) == pytest.approx(apart)
-
-
-def test_noise_does_not_come_back_when_drawn_anew() -> None:
-    codes = [f"l{i}" for i in range(20)]
-    own = np.random.default_rng(0).normal(0.5, 0.1, 20)
-
-    def draw(seed: int) -> pd.DataFrame:
-        noise = np.random.default_rng(seed).normal(0, 0.02, (2, 20))
-        accuracies = {"POS": own + noise[0], "NLI": 1 / 3 + noise[1], "NER": np.full(20, 0.5)}
-        table = pd.DataFrame(accuracies, index=pd.Index(codes, name="language"))
-        return (
-            table.melt(var_name="task", value_name="accuracy", ignore_index=False)
-            .assign(model="m")
-            .reset_index()
-        )
-
-    found = abx_5_probing.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
-    assert found.loc["POS", "r"] > 0.9
-    assert found.loc["POS", "low"] > 0.8
-    assert abs(found.loc["NLI", "r"]) < 0.5
-    assert found["n"].tolist() == [20, 20, 19]
-    assert np.isnan(found.loc["NER", "r"])
-    pairs = [t.assign(source=t["language"], target="l0") for t in (draw(1), draw(2))]
-    assert len(abx_5_probing.retested(*pairs, languages=("source", "target"))) == 3

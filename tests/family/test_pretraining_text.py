@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import abx_5_probing
+import abx_3_outcomes
 from family import pretraining_text, training_text
 from family.pretraining_text import PRETRAINING_SOURCES, read_source
 from family.training_text import AlignedSource, Lines
@@ -72,7 +72,7 @@ def test_characters_are_those_of_the_table_less_what_is_held_out(archive) -> Non
     rows = f"tatoeba\ten\t1\t5\t0\nntrex\tde\t{n + 2}\t{2 * n + 4}\t0\n"
     table = paths.DATA / "pretraining" / "counts.tsv"
     table.write_text("source\tlanguage\tlines\tcharacters\tleft_out\n" + rows, encoding="utf-8")
-    assert abx_5_probing.characters().to_dict() == {"en": 5, "de": 4}
+    assert abx_3_outcomes.characters().to_dict() == {"en": 5, "de": 4}
 
 
 def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:

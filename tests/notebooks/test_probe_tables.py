@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import abx_5_probing
-import abx_6_transfer
+import abx_3_outcomes
 from shared import probe_setups
 from xlx.experiment.abx_scores import MATCHED
+from xlx.measures import statistics
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
 MODELS = ["zeta", "alpha"]
@@ -35,8 +35,8 @@ SETUPS = probe_setups.setups(
 )
 
 
-MEANS = abx_5_probing.means_over_layers(SCORED)
-REGRESSED = abx_5_probing.regressed(MEANS, {"POS": "above", "NER": "f1"})
+MEANS = abx_3_outcomes.means_over_layers(SCORED)
+REGRESSED = abx_3_outcomes.regressed(MEANS, {"POS": "above", "NER": "f1"})
 
 
 def test_accuracies_stand_beside_the_commonest_label() -> None:
@@ -44,7 +44,7 @@ def test_accuracies_stand_beside_the_commonest_label() -> None:
     key = "model == 'zeta' and checkpoint == 10 and task == 'NER'"
     expected = SCORED.query(key).groupby("language", sort=False)["majority"].mean()
     assert MEANS.query(key)["majority"].tolist() == pytest.approx(expected.tolist())
-    as_printed = abx_5_probing.regressed(MEANS, {})
+    as_printed = abx_3_outcomes.regressed(MEANS, {})
     assert (as_printed["accuracy"] == MEANS["accuracy"]).all()
     assert (REGRESSED["accuracy"] == REGRESSED["above"]).eq(REGRESSED["task"] == "POS").all()
 
@@ -65,8 +65,8 @@ def accuracy(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
         own = table.query("model == @name and task == @setup.task")
         return own.assign(**{"f1": 0.25} if entities else {})
 
-    monkeypatch.setattr(abx_6_transfer, "cross_lingual", crossed)
-    return abx_6_transfer.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
+    monkeypatch.setattr(abx_3_outcomes, "cross_lingual", crossed)
+    return abx_3_outcomes.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
 
 
 def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) -> None:
@@ -84,28 +84,51 @@ def scores() -> pd.DataFrame:
     return table.assign(score=np.random.default_rng(1).uniform(0.5, 1, len(table)))
 
 
-JOINED = abx_5_probing.with_scores(REGRESSED, scores(), SETUPS)
+JOINED = abx_3_outcomes.with_scores(REGRESSED, scores(), SETUPS)
 
 
 OF_LAST = JOINED[JOINED["checkpoint"] == 20].assign(accuracy=lambda rows: rows["accuracy"] ** 2)
 
 
-SIDES = abx_5_probing.sides(JOINED, OF_LAST)
+SIDES = abx_3_outcomes.sides(JOINED, OF_LAST)
 
 
 def test_a_row_of_table_1_has_one_interval_over_languages_and_documents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     key = "task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'"
-    monkeypatch.setattr(abx_5_probing, "document_error", lambda *_: np.array([3.0, 0.0]))
+    monkeypatch.setattr(abx_3_outcomes, "document_error", lambda *_: np.array([3.0, 0.0]))
     measured = [SimpleNamespace(model="zeta")]
-    table = abx_5_probing.regression_table(SIDES, measured)
+    table = abx_3_outcomes.regression_table(SIDES, measured)
     row = table.query(key)
     rows = SIDES["Last"].query("task == 'POS' and model == 'zeta'")
-    robust = abx_5_probing.robust(rows).set_index("term").loc["LD"]
+    robust = abx_3_outcomes.robust(rows).set_index("term").loc["LD"]
     half = (row["high"] - row["low"]).item() / 2
     assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * np.hypot(robust["error"], 3))
     assert row["coefficient"].item() == pytest.approx(robust["coefficient"])
     other = table.query(key.replace("zeta", "alpha"))
     rows = SIDES["Last"].query("task == 'POS' and model == 'alpha'")
-    assert other["low"].item() == pytest.approx(abx_5_probing.robust(rows)["low"].iloc[0])
+    assert other["low"].item() == pytest.approx(abx_3_outcomes.robust(rows)["low"].iloc[0])
+
+
+def test_over_branches_a_coefficient_is_fitted_without_each() -> None:
+    codes = ["de", "nl", "fr", "es", "it", "ru", "pl", "tr", "fi"]
+    branches = [["de", "nl"], ["fr", "es", "it"], ["ru", "pl"], ["tr"], ["fi"]]
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"language": codes, "accuracy": rng.normal(size=len(codes))})
+
+    def mean(table: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"term": ["mean"], "coefficient": [table["accuracy"].mean()]})
+
+    row = abx_3_outcomes.over_branches(rows, ["language"], mean).iloc[0]
+    left = [rows.loc[~rows["language"].isin(x), "accuracy"].mean() for x in branches]
+    assert (row["least"], row["most"]) == pytest.approx((min(left), max(left)))
+    groups = [next(i for i, x in enumerate(branches) if code in x) for code in codes]
+    value, low, high = statistics.mean_interval(rows["accuracy"].to_numpy(), np.array(groups))
+    assert row[["coefficient", "low", "high"]].tolist() == pytest.approx([value, low, high])
+    pairs = pd.MultiIndex.from_product([codes, codes], names=["source", "target"])
+    pairs = pairs.to_frame(index=False).assign(accuracy=rng.normal(size=len(codes) ** 2))
+    row = abx_3_outcomes.over_branches(pairs, ["source", "target"], mean).iloc[0]
+    outside = [~pairs[["source", "target"]].isin(x).any(axis=1) for x in branches]
+    left = [pairs.loc[rest, "accuracy"].mean() for rest in outside]
+    assert row["most"] == pytest.approx(max(left))

@@ -1,8 +1,9 @@
-"""Transfer of probes from source to target (ABX paper, section 5.3): the tables of `abx-6`.
+"""LD and MD against probes in one language and across (ABX paper, sections 5.2, 5.3; Table 1).
 
-Accuracy of a pair of languages is regressed as the paper does (`as_printed`), and by one model that
-knows of levels: some languages are good sources or easy targets for all, whatever lies between the
-two (`pair_regressions.cross_classified`).
+Parameters in, tidy tables out; `xlx.experiment.probing` makes the numbers behind them. Transfer of
+a pair of languages is regressed as the paper does (`as_printed`), and by one model that knows of
+levels: some languages are good sources or easy targets for all, whatever lies between the two
+(`pair_regressions.cross_classified`).
 
 What a choice of a source by LD (appendix K) has to beat is kinship, a rule that has seen neither
 model nor text: a source of the target's branch, else of its family, and among those that are
@@ -14,6 +15,7 @@ is chance. Typological distances would part more sources, and the repository has
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -21,18 +23,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from shared.shown import framed_handle, scale_about
-from xlx.measures.abx import PairScores
-from xlx.results import paths
+from xlx.results import checks, paths
 from xlx.results.deferred import deferred
 
+sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
 sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
 
 import run_units
 
-from shared import pair_regressions, regressions
-from shared.abx_figures import chance_line
-from shared.abx_tables import PAIR, average_layers, pair_scores, rowed
+from family.pretraining_text import held_out_ids, read_source
+from shared import pair_regressions, probe_setups, regressions
+from shared.abx_figures import chance_line, language_courses
+from shared.abx_tables import PAIR, at_last, average_layers, pair_scores, rowed
 from shared.pair_regressions import (
     ENDS,
     LD_AND_MD,
@@ -40,18 +42,27 @@ from shared.pair_regressions import (
     Reading,
     Selection,
     cross_classified,
-    turned,
+    instead,
 )
-from xlx.experiment.abx_scores import MATCHED, group_sizes, history
-from xlx.experiment.probing import ProbeSetup, cross_lingual
+from shared.shown import framed_handle, scale_about
+from xlx.experiment.abx_scores import (
+    MATCHED,
+    before_training,
+    group_sizes,
+    history,
+    language_weights,
+)
+from xlx.experiment.averages import average, averaged_scores
+from xlx.experiment.probing import ProbeSetup, cross_lingual, monolingual
 from xlx.experiment.scoring import BagOfSubwords, Subject, cached, subject_scores
 from xlx.measures import abx, statistics
+from xlx.measures.abx import PairScores
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
 from xlx.subjects.finetuning import finetune_all
-from xlx.subjects.identity import twin_parts
+from xlx.subjects.identity import Name, twin_parts
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus, documents
 
@@ -60,6 +71,332 @@ stats = deferred("scipy.stats")
 
 #: What is fine-tuned on XNLI.
 ENCODER = run_units.MODEL
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def characters() -> pd.Series:
+    """How many characters members are trained on, by language, all sources together.
+
+    What the table beside the archives counts, less the NTREX lines that are held out.
+    """
+    table = paths.DATA / "pretraining" / "counts.tsv"
+    counts = pd.read_csv(table, sep="\t", keep_default_na=False)
+    total, held_out = counts.groupby("language", sort=False)["characters"].sum(), held_out_ids()
+    apart = {
+        code: sum(len(line) for key, line in lines.items() if key in held_out)
+        for code, lines in read_source("ntrex").items()
+    }
+    return total - pd.Series(apart).reindex(total.index, fill_value=0)
+
+
+def amounts_of_text(rows: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Does accuracy go with the text that a model has read of a language (footnote 8)?
+
+    Of ``models``, which are trained on the archives (`characters`): Spearman's correlation, one row
+    per task and model, with interval over languages.
+    """
+    known = rows[rows["model"].isin(models)]
+    return statistics.correlations(
+        known.assign(amount=known["language"].map(characters())),
+        ["task", "model"],
+        "amount",
+        "accuracy",
+        languages=("language",),
+        method="spearman",
+    )
+
+
+# --- what is probed -------------------------------------------------------------------------------
+
+
+def course_of(
+    name: str,
+    leave_out: Sequence[int] = (),
+    steps: Sequence[int] | None = None,
+    checkpoints: str = "all",
+) -> dict[int, Name]:
+    """Checkpoint → state: 0 is what is untrained (`before_training`), 1 a model without history.
+
+    Of ``steps`` those that the series has, and its last checkpoint in any case. ``checkpoints``:
+    "all", "ends" (untrained and last) or "last".
+    """
+    later = {getattr(state, "step", 1): state for state in history(name, leave_out=leave_out)}
+    asked = {*(later if steps is None else steps)} if checkpoints == "all" else set()
+    asked = asked - {0} | {max(later)}
+    trained = {k: state for k, state in later.items() if k in asked}
+    return trained if checkpoints == "last" else {0: before_training(name)} | trained
+
+
+def probed(
+    names: Sequence[str],
+    of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    *,
+    which: Mapping[str, object] | None = None,
+    entities: bool = False,
+    **options: object,
+) -> pd.DataFrame:
+    """`monolingual` of several models and tasks, by checkpoint, at all layers.
+
+    ``which``: options of `course_of`; ``entities``: whether NER has the F1 of whole entities.
+    """
+    tables = []
+    for name, (task, setup) in product(names, of_tasks.items()):
+        options |= {"entities": entities and task == "NER"}
+        course = [
+            monolingual(state, setup, codes[task], **options).assign(checkpoint=k)
+            for k, state in course_of(name, **(which or {})).items()
+        ]
+        tables += [table.assign(model=course[-1]["model"].iloc[0]) for table in course]
+    return pd.concat(tables, ignore_index=True)
+
+
+def probed_alone(
+    tasks_of: Mapping[str, Sequence[str]],
+    of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+) -> pd.DataFrame:
+    """Models as they are in some tasks, as the long runs of public models ask; checkpoint 1.
+
+    F1 of entities is that of `cross_lingual` within a language: in fewer languages than the task
+    has. An untrained twin is a row of its model, at checkpoint 0.
+    """
+    tables = []
+    for name, tasks in tasks_of.items():
+        for task in tasks:
+            table = monolingual(name, of_tasks[task], codes[task])
+            if task == "NER":
+                table = cross_lingual(name, of_tasks[task], entities=True)
+                table = table[table["source"] == table["target"]].assign(language=table["source"])
+            tables.append(table.assign(checkpoint=int(not twin_parts(name))))
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(model=table["model"].str.removesuffix(", untrained"))
+
+
+def scored_course(
+    names: Sequence[str], corpus: ParallelCorpus, **which: object
+) -> list[PairScores]:
+    """`subject_scores` of the states of `course_of`, under one name per model."""
+    measured = []
+    for name in names:
+        states = course_of(name, **which)
+        scores = subject_scores([*states.values()], corpus, pooling="mean", max_length=None)
+        label = scores[-1].model
+        measured += [replace(x, model=label, step=k) for k, x in zip(states, scores, strict=True)]
+    return measured
+
+
+# --- what a probe's score means -------------------------------------------------------------------
+
+
+def means_over_layers(scored: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies of models, means over layers: one row per model, task, step and language.
+
+    ``scored`` as `monolingual` returns it. Beside ``accuracy``: ``majority``, the share of the
+    commonest label of the training part in the test part, ``above``, how far accuracy lies above
+    it, and ``f1`` of entities, if it is there.
+    """
+    keys = ["model", "task", "checkpoint", "language"]
+    shown = [name for name in ("accuracy", "majority", "f1") if name in scored]
+    means = scored.groupby(keys, sort=False, as_index=False)[shown].mean()
+    return means.assign(above=means["accuracy"] - means["majority"])
+
+
+def regressed(table: pd.DataFrame, measures: Mapping[str, str]) -> pd.DataFrame:
+    """What is regressed in the column ``accuracy``, and what this was in ``plain accuracy``.
+
+    ``measures``: task → ``above``, ``f1`` or ``accuracy``, which the paper takes (sections 5.2,
+    5.3), as a task does that is not named. ValueError for another column.
+    """
+    chosen = table["accuracy"].copy()
+    for task, rows in table.groupby("task"):
+        measure = measures.get(task, "accuracy")
+        checks.one_of(measure, ("above", "f1", "accuracy"), "measure")
+        chosen[rows.index] = rows[measure]
+    return table.assign(**{"accuracy": chosen, "plain accuracy": table["accuracy"]})
+
+
+# --- regressions ----------------------------------------------------------------------------------
+
+
+def with_scores(
+    accuracy: pd.DataFrame, scores: pd.DataFrame, of_tasks: Mapping[str, ProbeSetup]
+) -> pd.DataFrame:
+    """Accuracies beside LD and MD of the language, each task's commonest source alone.
+
+    NER counts the languages of WikiAnn: in UNER nearly all words are no entity. With a folder of
+    full data every language counts, with a source of its own those of that source. ``scores`` as
+    `averages.averaged_scores` by language.
+    """
+    keys = ["model", "checkpoint", "language"]
+    wide = scores.pivot_table(index=keys, columns="task", values="score").reset_index()
+    usual = probe_setups.task_languages(of_tasks, sources=probe_setups.TRANSFERRED)
+    pairs = zip(accuracy["task"], accuracy["language"], strict=True)
+    return accuracy[[code in usual[task] for task, code in pairs]].merge(wide, on=keys)
+
+
+#: Sides that the paper prints.
+SIDES = ("Avg", "Last")
+#: The side of the last checkpoint in the course of all, where languages have as many words each.
+EQUAL = "as many words in each language"
+
+
+def sides(joined: pd.DataFrame, last: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """One row per language in each: "Last", of ``last``; of ``joined``, the states of `course_of`,
+    "Avg" (means of series), "untrained" (0) and `EQUAL` (the last).
+    """
+    counted = joined[joined["checkpoint"] > 0]
+    counted = counted[counted.groupby("model")["checkpoint"].transform("nunique") > 1]
+    keys = ["model", "task", "language"]
+    means = counted.groupby(keys, sort=False, as_index=False)[["accuracy", *LD_AND_MD]].mean()
+    ends = {"untrained": joined[joined["checkpoint"] == 0], EQUAL: at_last(joined)}
+    return {"Avg": means, "Last": at_last(last)} | ends
+
+
+def robust(rows: pd.DataFrame, terms: Sequence[str] = LD_AND_MD) -> pd.DataFrame:
+    """Accuracy regressed on some terms over languages, errors by HC3; ``R2``; a row per term."""
+    fit = regressions.regression(rows, "accuracy", terms)
+    table = fit.table[(fit.table["errors"] == "robust") & fit.table["term"].isin(terms)]
+    return table.assign(R2=fit.r_squared)
+
+
+def document_error(rows: pd.DataFrame, last: PairScores) -> np.ndarray:
+    """What other documents would move of the coefficients of LD and MD: their jackknife error."""
+    codes, terms = language_weights(last.pairs)[0], []
+    for term in LD_AND_MD:
+        change = average(last, term, by=["language"]).left_out_change
+        terms.append(rows[term].to_numpy() + pd.DataFrame(change, codes).loc[rows["language"]].T)
+    exog = np.stack([np.ones_like(terms[0]), *terms], axis=-1)  # a matrix without each document
+    slopes = np.linalg.pinv(exog) @ rows["accuracy"].to_numpy()
+    whole = robust(rows)["coefficient"].to_numpy()
+    return statistics.left_out_error(whole, slopes[:, 1:].T, last.sizes["documents"])
+
+
+def regression_table(
+    of_sides: Mapping[str, pd.DataFrame], measured: Sequence[PairScores] = ()
+) -> pd.DataFrame:
+    """Table 1, rows "Prob.", with one interval per coefficient: one row per fit and term.
+
+    ``of_sides``: `sides`. Errors over languages (HC3) and, at the last checkpoint of models whose
+    scores are in ``measured``, over documents (`document_error`), which have nothing to do with
+    each other. Columns ``task``, ``checkpoint``, ``model``, ``term``, ``coefficient``, ``error``,
+    ``df``, ``low``, ``high`` (Student), ``p_value``, ``Holm`` (for all rows together), ``R2``.
+    """
+    tables, last = [], {scores.model: scores for scores in measured}
+    tasks, models = (of_sides["Last"][name].unique() for name in ("task", "model"))
+    for task, side, model in product(tasks, SIDES, models):
+        if len(rows := rows_of(of_sides[side], model=model, task=task)):
+            table = robust(rows).assign(task=task, checkpoint=side, model=model)
+            if side == "Last" and model in last:
+                table["error"] = np.hypot(table["error"], document_error(rows, last[model]))
+            tables.append(pair_regressions.student(table))
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(Holm=pair_regressions.holm(table["p_value"]))
+
+
+#: The regression at the last checkpoint for other outcomes, and for another MD.
+READINGS = {
+    "accuracy": Reading(instead(accuracy="plain accuracy")),
+    "accuracy less commonest label": Reading(instead(accuracy="above")),
+    "gain over untrained": Reading(instead(accuracy="gain")),
+    "beside matched MD": Reading(instead(MD=MATCHED)),
+}
+
+
+def readings(of_sides: Mapping[str, pd.DataFrame], twins: pd.DataFrame) -> pd.DataFrame:
+    """`READINGS` of every model and task that has the numbers, with robust intervals.
+
+    Of the accuracy: as the paper takes it; less the share of the commonest label; as gain over the
+    untrained model, with as many words in every language where it has a course. ``twins``:
+    `regressed`, of untrained models that are in no course.
+    """
+    keys = ["model", "task", "language"]
+    columns = {EQUAL: of_sides[EQUAL], "untrained": of_sides["untrained"], "twin": twins}
+    whole = of_sides["Last"]
+    for name, table in columns.items():
+        whole = whole.join(table.set_index(keys)["accuracy"].rename(name), on=keys)
+    gain = (whole[EQUAL] - whole["untrained"]).fillna(whole["accuracy"] - whole["twin"])
+    groups = whole.assign(gain=gain).groupby(["model", "task"], sort=False)
+    tables = []
+    for ((model, task), group), (label, reading) in product(groups, READINGS.items()):
+        rows = reading.rows(group)
+        if rows[["accuracy", *reading.terms]].notna().all(axis=None):
+            table = robust(rows, reading.terms)
+            tables.append(table.assign(model=model, task=task, variant=label))
+    return pd.concat(tables, ignore_index=True)
+
+
+def choose_checkpoints(table: pd.DataFrame) -> pd.DataFrame:
+    """How near to its best accuracy a language comes where its LD is lowest (appendix H).
+
+    The gap of a checkpoint is the best accuracy of the language at any checkpoint less that at this
+    one; ``delta`` is the gap of the last less that of the ``chosen`` (the paper's "Final - ABX").
+    Of several equal checkpoints the earliest is chosen. ``table`` has one row per ``language`` and
+    ``checkpoint``, none missing, with ``accuracy`` and ``LD``; one row per language. ValueError for
+    fewer than two languages or checkpoints, or a row missing or twice there.
+    """
+    wide = table.pivot(index="language", columns="checkpoint", values=["accuracy", "LD"])
+    accuracy, score = wide["accuracy"], wide["LD"]
+    if min(accuracy.shape) < 2 or accuracy.isna().any(axis=None):
+        raise ValueError(
+            f"{len(accuracy)} languages at {accuracy.shape[1]} checkpoints: there must be two or "
+            "more of each to choose between, and each language at every checkpoint"
+        )
+    chosen = score.round(12).idxmin(axis=1)
+    reached = np.array([accuracy.at[pair] for pair in chosen.items()])
+    best, last = accuracy.max(axis=1), accuracy.iloc[:, -1]
+    return pd.DataFrame({"chosen": chosen, "gap": best - reached, "delta": reached - last})
+
+
+def checkpoint_rules(
+    course: pd.DataFrame, measured: Sequence[PairScores], of_tasks: Mapping[str, ProbeSetup]
+) -> pd.DataFrame:
+    """`choose_checkpoints` of each series, task and ``LD of`` layers, after step 0; by language."""
+    tables = [pd.DataFrame(columns=["language", "delta", "model", "task", "LD of"])]
+    for label, layers in (("mean over layers", None), ("last layer", [-1])):
+        scores = averaged_scores(measured, LD_AND_MD, by=["language"], layers=layers)
+        joined = with_scores(course[course["checkpoint"] > 0], scores, of_tasks)
+        for (model, task), rows in joined.groupby(["model", "task"], sort=False):
+            if rows["checkpoint"].nunique() > 1:
+                chosen = choose_checkpoints(rows).reset_index()
+                tables.append(chosen.assign(model=model, task=task, **{"LD of": label}))
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+# --- families -------------------------------------------------------------------------------------
+
+
+def over_branches(
+    rows: pd.DataFrame,
+    ends: Sequence[str],
+    fit: Callable[[pd.DataFrame], pd.DataFrame],
+) -> pd.DataFrame:
+    """The coefficients of a fit, ``term``, ``coefficient``, with intervals over branches.
+
+    Languages of a branch hang together. Each branch is left out with all rows in which it has one
+    of the ``ends`` (columns that name languages); of pairs both ends count, which errs on the safe
+    side. Student's t of the effective number of branches (`statistics.mean_interval`). ``least``,
+    ``most``: the coefficient without one of them.
+    """
+    branch = {code: f"{x.family} {x.branch}" for code, x in LANGUAGES.items()}
+    of_rows = rows[list(ends)].replace(branch)
+    names, sizes = np.unique(
+        [branch[code] for code in np.unique(rows[list(ends)])], return_counts=True
+    )
+    whole = fit(rows)
+    left_out = np.array(
+        [fit(rows[~(of_rows == name).any(axis=1)])["coefficient"].to_numpy() for name in names]
+    )
+    freedom = sizes.sum() ** 2 / (sizes**2).sum()
+    bounds = [
+        statistics.left_out_interval(value, without, freedom)
+        for value, without in zip(whole["coefficient"], left_out.T, strict=True)
+    ]
+    table = whole[["term", "coefficient"]].copy()
+    table[["low", "high"]] = bounds
+    return table.assign(least=left_out.min(axis=0), most=left_out.max(axis=0))
+
 
 # --- what crosses ---------------------------------------------------------------------------------
 
@@ -151,15 +488,18 @@ def pairs_with_scores(
 TERMS = ("LD", MATCHED)
 OF_BAG = tuple(f"bag {term}" for term in TERMS)
 #: Other terms in the cross-classified model, and other scales.
-READINGS = {
+CROSSED_READINGS = {
     "LD, MD": Reading(),
     "LD, matched MD": Reading(terms=TERMS),
-    "in logits": Reading(turned("logits", *TERMS), TERMS),
-    "in ranks": Reading(turned("ranks", *TERMS), TERMS),
     "beside a bag of subwords": Reading(terms=(*TERMS, *OF_BAG)),
     "beside kinship": Reading(terms=(*TERMS, "kinship")),
     "beside both": Reading(terms=(*TERMS, *OF_BAG, "kinship")),
 }
+
+
+def beside_matched(rows: pd.DataFrame) -> pd.DataFrame:
+    """`cross_classified` by LD and MD among sentences of like length."""
+    return cross_classified(rows, TERMS)
 
 
 def as_printed(groups: Groups) -> pd.DataFrame:
@@ -181,10 +521,10 @@ def as_printed(groups: Groups) -> pd.DataFrame:
 
 def with_levels(
     groups: Groups,
-    readings: Mapping[str, Reading] = READINGS,
+    readings: Mapping[str, Reading] = CROSSED_READINGS,
     further: Callable[[pd.DataFrame, pd.DataFrame, str], pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
-    """`cross_classified` of each group by each reading (`READINGS`).
+    """`cross_classified` of each group by each reading (`CROSSED_READINGS`).
 
     ``further``: what is made of rows, their table and the model. One row per group, ``variant``
     and term; ``Holm``: p-values for all rows of LD and MD of a variant together.
@@ -306,47 +646,6 @@ def table_1(
     return with_levels(groups, {"LD, MD": Reading()}, measured)
 
 
-def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
-    """Made-up pairs of languages in which LD and MD do nothing: sources, targets, pairs do.
-
-    ``linked``: how much a language that is far from all is also a bad source and a hard target.
-    """
-    far, good, easy = rng.normal(size=(3, n))
-    good, easy = 0.6 * good - linked * far, easy - linked * far
-    halves = np.triu(rng.normal(size=(2, n, n)), 1)
-    apart, of_pair = halves + halves.transpose(0, 2, 1)
-    source, target = np.nonzero(~np.eye(n, dtype=bool))
-    ld = 0.7 * (far[source] + far[target]) + apart[source, target]
-    noise = np.triu(rng.normal(size=(n, n)), 1)
-    md = -0.8 * ld + 0.6 * (noise + noise.T)[source, target]
-    accuracy = good[source] + easy[target] + 0.5 * of_pair[source, target]
-    accuracy = accuracy + 0.5 * rng.normal(size=len(source))
-    names = np.array([f"l{k:02}" for k in range(n)])
-    return pd.DataFrame(
-        {"source": names[source], "target": names[target], "LD": ld, "MD": md, "accuracy": accuracy}
-    )
-
-
-def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.Series:
-    """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
-
-    One share per interval: the paper's (ordinary errors), clustered errors, the cross-classified
-    model. Levels of languages go with LD.
-    """
-    rows, rng = [], np.random.default_rng(seed)
-    for _ in range(n_worlds):
-        pairs = world(n_languages, rng, linked=0.5)
-        plain = regressions.regression(pairs, "accuracy", LD_AND_MD, clusters=ENDS).table
-        plain = plain[plain["term"] == "LD"].set_index("errors")
-        ways = {
-            "all pairs independent": plain.loc["classical"],
-            "clustered by source and target": plain.loc["clustered"],
-            "cross-classified": cross_classified(pairs, LD_AND_MD).iloc[0],
-        }
-        rows.append({way: fit["low"] < 0 < fit["high"] for way, fit in ways.items()})
-    return pd.DataFrame(rows).mean()
-
-
 # --- inference that is learnt ------------------------------------------------------------------
 
 
@@ -407,8 +706,6 @@ def choose_sources(
     *,
     lowest: bool = True,
     top: int = 3,
-    n_permutations: int = 9999,
-    seed: int | np.random.Generator = 0,
 ) -> Selection:
     """How well a source language does that was chosen for its target by a score of the two.
 
@@ -428,13 +725,10 @@ def choose_sources(
 
     Returns ``table``: ``rule``, ``target``, ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
     and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (over
-    targets, taken for independent: Student, within 0 and 1) and, of "selected", ``p_value``, one-
-    sided: how often the total is as large if the languages of the score are permuted, sources and
-    targets together, which keeps that one language may be near to all others.
+    targets, taken for independent: Student, within 0 and 1).
     """
     if top < 1:
         raise ValueError(f"top must be 1 or more: {top}")
-    rng = np.random.default_rng(seed)
     apart = table[table["source"] != table["target"]]
     accuracy, score = (
         apart.pivot(index="source", columns="target", values=column).astype(float)
@@ -454,7 +748,6 @@ def choose_sources(
         "constant": _cheapest(-elsewhere),
         "random": _cheapest(np.where(np.isnan(values), np.nan, 0.0)),
     }
-    permuted = _permuted(weights["selected"], outcomes, n_permutations, rng)
     tables, summary = [], []
     for rule, weight in weights.items():
         brought = {name: (weight * np.nan_to_num(x)).sum(axis=0) for name, x in outcomes.items()}
@@ -464,9 +757,6 @@ def choose_sources(
             width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(reached)
             row = {"rule": rule, "measure": measure, "mean": mean}
             row |= {"low": max(mean - width, 0), "high": min(mean + width, 1)}
-            if rule == "selected":
-                as_large = (permuted[measure] >= reached.sum() - SLACK).sum()
-                row["p_value"] = (1 + as_large) / (1 + n_permutations)
             summary.append(row)
     return Selection(pd.concat(tables, ignore_index=True), pd.DataFrame(summary))
 
@@ -486,20 +776,6 @@ def _outcomes(accuracy: np.ndarray, top: int) -> dict[str, np.ndarray]:
     rates = loses == 0, loses < top, (beats + (equals - 1) / 2) / (len(accuracy) - 2)
     there = ~np.isnan(accuracy)
     return dict(zip(CHOICE_MEASURES, (np.where(there, x, np.nan) for x in rates), strict=True))
-
-
-def _permuted(
-    weight: np.ndarray, outcomes: Mapping[str, np.ndarray], n: int, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """Totals of the outcomes if the languages of the score change places, n times."""
-    source, target = np.nonzero(weight)  # mostly one source a target
-    orders = np.stack([rng.permutation(len(weight)) for _ in range(n)])
-    place = np.argsort(orders, axis=1)  # where each language of the score goes
-    moved = place[:, source], place[:, target]
-    return {
-        name: np.nan_to_num(outcomes[name])[moved] @ weight[source, target]
-        for name in CHOICE_MEASURES
-    }
 
 
 #: Rules that choose by a score → whether the lowest is chosen.
@@ -539,6 +815,51 @@ def compared_rules(chosen: Selection) -> pd.DataFrame:
 
 
 # --- figures --------------------------------------------------------------------------------------
+
+
+@styled
+def best_checkpoints(
+    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]
+) -> Figure:
+    """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
+
+    ``table`` has ``language``, ``checkpoint`` and ``accuracy``, which is drawn from a language's
+    lowest (0) to its highest (1); ``names`` gives the languages from top to bottom, ``labels``
+    tells of a task what accuracy is, if something else.
+    """
+    of_language = table.groupby(["model", "task", "language"])["accuracy"]
+    lowest, highest = of_language.transform("min"), of_language.transform("max")
+    table = table.assign(
+        framed=table.index.isin(of_language.idxmax()),
+        bar=table["task"].map(
+            lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)"
+        ),
+        normalised=(table["accuracy"] - lowest) / (highest - lowest).where(highest > lowest),
+    )
+    style = Cells(
+        rows=list(names),
+        columns=sorted(table["checkpoint"].unique()),
+        sharey=False,
+        cell=(0.2, 0.165),
+        edge=(0.5, 1.6),
+    )
+    on = language_courses(table, "normalised", style)
+    on.titles(lambda key: key.replace(": ", ":\n"))
+    return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
+
+
+@styled
+def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """What the checkpoint of lowest LD gains over the last one, by language (Figure 13).
+
+    ``rules`` has ``panel``, ``language`` and ``delta``; languages by the size of their ``delta``.
+    """
+    sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
+    style = Lanes(
+        items=[*sizes.index], interval=False, names=names.get, shift=0, lane=0.05, width=3.3
+    )
+    on = lanes(rules, "delta", "language", col="panel", style=style)
+    return on.done("score at the lowest LD − at the last checkpoint", "")
 
 
 @styled
