@@ -8,6 +8,7 @@ and the length of A, so no bag tells them apart; the order of what X and A write
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_tables import at_last
-from shared.controls import romanised
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.scoring import (
@@ -149,6 +149,30 @@ def edit_distance(first: str, second: str) -> int:
         longer, shorter = (longer << 1 | 1) & whole, (shorter << 1) & whole
         more, less = shorter | (whole & ~(same | less | longer)), longer & (same | less)
     return distance
+
+
+#: Cyrillic and Greek letters, and what stands for each in Latin script.
+_LETTERS = "абвгдежзийклмнопрстуфхцчшщъыьэюяѐёіїєґјљњћђџαβγδεζηθικλμνξοπρστυφχψως"
+_LATIN = (
+    "a b v g d e ž z i j k l m n o p r s t u f h c č š šč  y  e ju ja e jo i ji je g j lj nj ć đ dž"
+    " a v g d e z i th i k l m n x o p r s t y f ch ps o s"
+)
+_LATIN_OF = dict(zip(_LETTERS, _LATIN.split(" "), strict=True))
+
+
+def romanised(text: str) -> str:
+    """A text with Cyrillic and Greek letters in Latin script, and Korean syllables by their names.
+
+    Letter by letter, without accents of Greek; all else stays as it is.
+    """
+    letters = []
+    for character in unicodedata.normalize("NFC", text):
+        low, name = character.lower(), unicodedata.name(character, "")
+        latin = _LATIN_OF.get(low, _LATIN_OF.get(unicodedata.normalize("NFD", low)[0], character))
+        if name.startswith("HANGUL SYLLABLE "):
+            latin = name.split()[-1].lower()
+        letters.append(latin.capitalize() if character != low else latin)
+    return "".join(letters)
 
 
 @dataclass(frozen=True)

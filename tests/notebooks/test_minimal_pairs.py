@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared import minimal_pairs
 from shared.abx_tables import at_last
 from shared.minimal_pairs import (
     COMPOSED,
@@ -150,3 +151,8 @@ def test_sides_are_parts_of_all_exchanges() -> None:
     ):  # of five other languages in Latin letters, two that are not
         mean = (5 * one.at[code, "share"] + 2 * two.at[code, "share"]) / 7
         assert whole.at[code, "share"] == pytest.approx(mean)
+
+
+def test_other_scripts_are_put_into_latin_letters_and_the_rest_stays() -> None:
+    read = minimal_pairs.romanised("Щит, љубав Ё! Καλημέρα; 한국어 é 中 42")
+    assert read == "Ščit, ljubav Jo! Kalimera; hangugeo é 中 42"
