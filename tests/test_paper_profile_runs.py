@@ -111,10 +111,7 @@ _COVERED = {
     "n_sentences": 12,
     "max_length": 64,
     "shown": ["de"],
-    "n_draws": 40,
-    "sizes": [5, 12],
     "n_verses": 8,
-    "size_models": {"google/gemma-2-9b": "mean"},
     "task_files": ["../cache/results"],
     "verses": "../cache/read",
 }

@@ -233,8 +233,10 @@ def carried_lines(
         error = true - np.polyval(np.polyfit(mu[line], outcomes[line], 1), mu[model])
         mean = counts @ true / counts.sum(axis=1)
         spread = counts @ true**2 - counts.sum(axis=1) * mean**2
-        r2 = 1 - counts @ error**2 / spread
-        rows.append((line, model, r2[0], *np.quantile(r2[1:], [0.025, 0.975])))
+        with np.errstate(divide="ignore", invalid="ignore"):  # of one language, drawn again
+            r2 = 1 - counts @ error**2 / spread
+            ends = np.nanquantile(r2[1:], [0.025, 0.975])
+        rows.append((line, model, r2[0], *ends))
     return pd.DataFrame(rows, columns=["line", "model", "r2", "low", "high"])
 
 
