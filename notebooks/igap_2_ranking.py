@@ -85,7 +85,7 @@ def metric_scores(
     scores[FROZEN_LABELS] = -by_labels.reindex(gold.index)
     for metric, of_metric in frozen.groupby("metric", sort=False):
         scores[metric] = of_metric.set_index(["source", "target"])["score"].reindex(gold.index)
-    return gold, pd.DataFrame(scores)
+    return gold, pd.DataFrame(scores).dropna(axis=1)  # there may be no other source
 
 
 def ranked(worlds: Sequence[World], first: str) -> pd.DataFrame:

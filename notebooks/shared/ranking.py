@@ -10,16 +10,13 @@ from xlx.measures import igap
 
 
 def other_sources(scores: pd.Series) -> pd.Series:
-    """Of each direction the mean score of its target over all other sources.
+    """Of each direction the mean score of its target over all other sources; NaN without one.
 
     What can be known of a direction by the target alone; as a predictor of accuracy it needs labels
     in the target language.
     """
-    rows = {
-        (source, target): scores.drop([(source, target)]).xs(target, level="target").mean()
-        for source, target in scores.index
-    }
-    return pd.Series(rows).rename_axis(scores.index.names)
+    same = scores.groupby(level="target")
+    return (same.transform("sum") - scores) / (same.transform("count") - 1)
 
 
 def accuracies(gold: pd.Series, scores: pd.DataFrame) -> pd.DataFrame:
