@@ -59,7 +59,7 @@ World = tuple[pd.Series, pd.DataFrame]
 def means_of(values: Values) -> pd.Series:
     """The mean of each direction, by ``source`` and ``target``."""
     index = pd.MultiIndex.from_tuples(list(values), names=["source", "target"])
-    return pd.Series([x.mean() for x in values.values()], index)
+    return pd.Series([x.mean() for x in values.values()], index, dtype=float)
 
 
 def metric_scores(

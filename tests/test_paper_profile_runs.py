@@ -81,11 +81,6 @@ _SIZES = {
     "attention": 8,
     "heads": 2,
 }
-_OF_PAIRS = {
-    "languages": ["en", "de", "tr", "el", "es", "ar"],
-    "seeds": [1],
-    "pairs": [["en", "de"], ["tr", "el"], ["es", "ar"], ["ar", "en"]],
-}
 _MAPPED = {
     "languages": ["de", "fr", "ru"],
     "sizes": _SIZES,
@@ -130,7 +125,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "igap-3-models": _TUNED | {"languages": FEW, "tense_sizes": {"n_train": 16, "n_test": 8}},
     "mixing-1-nli": _MIXED | {"floor_seeds": [1]},
     "mixing-2-paraphrase": _MIXED | {"max_length": 96, "stride": 16, "max_distance": 64},
-    "mixing-3-controls": _MIXED | {"max_length": 128, "stride": 16} | _OF_PAIRS,
+    "mixing-3-controls": _MIXED
+    | {"max_length": 96, "stride": 16, "seeds": [1], "pairs": [["en", "de"]]},
     "xprobe-1-tasks": _PARSED,
     "xprobe-2-transformers": _CROSSED,
     "xprobe-3-mapping": _PARSED | _MAPPED,

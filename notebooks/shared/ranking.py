@@ -20,10 +20,12 @@ def other_sources(scores: pd.Series) -> pd.Series:
 
 
 def accuracies(gold: pd.Series, scores: pd.DataFrame) -> pd.DataFrame:
-    """Ranking accuracy (Equation 6) of each metric, a row per source."""
+    """Ranking accuracy (Equation 6) of each metric, a row per source; NaN without all scores."""
     rows = {}
     for source, of_source in scores.groupby(level="source", sort=False):
         truth = gold.loc[of_source.index].to_numpy()
-        predicted = of_source.to_numpy().T
-        rows[source] = igap.ranking_accuracy(np.broadcast_to(truth, predicted.shape), predicted)
+        predicted = of_source.to_numpy(float).T
+        rows[source] = [
+            np.nan if np.isnan(x).any() else igap.ranking_accuracy(truth, x) for x in predicted
+        ]
     return pd.DataFrame(rows, scores.columns).T
