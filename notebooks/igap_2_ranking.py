@@ -335,8 +335,10 @@ def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
 
 
 def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.Series) -> tuple[float, ...]:
-    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval."""
+    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval; NaN of two."""
     both = frozen.set_index(["source", "target"]).join(fine_tuned.rename("igap"), how="inner")
+    if len(both) < 3:
+        return (np.nan,) * 3
     r = statistics.correlation(both.reset_index(), "gap", "igap", languages=("source", "target"))
     return r.value, r.low, r.high
 
