@@ -335,7 +335,7 @@ def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
 
 
 def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.Series) -> tuple[float, ...]:
-    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval; NaN of two."""
+    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval."""
     both = frozen.set_index(["source", "target"]).join(fine_tuned.rename("igap"), how="inner")
     if len(both) < 3:
         return (np.nan,) * 3
