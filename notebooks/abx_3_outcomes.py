@@ -377,25 +377,28 @@ def over_branches(
     Languages of a branch hang together. Each branch is left out with all rows in which it has one
     of the ``ends`` (columns that name languages); of pairs both ends count, which errs on the safe
     side. Student's t of the effective number of branches (`statistics.mean_interval`). ``least``,
-    ``most``: the coefficient without one of them.
+    ``most``: the coefficient without one of them; NaN where too few rows are left.
     """
     branch = {code: f"{x.family} {x.branch}" for code, x in LANGUAGES.items()}
     of_rows = rows[list(ends)].replace(branch)
     names, sizes = np.unique(
         [branch[code] for code in np.unique(rows[list(ends)])], return_counts=True
     )
-    whole = fit(rows)
-    left_out = np.array(
-        [fit(rows[~(of_rows == name).any(axis=1)])["coefficient"].to_numpy() for name in names]
-    )
+    whole, left_out = fit(rows), []
+    for name in names:
+        try:
+            table = fit(rows[~(of_rows == name).any(axis=1)])
+            left_out.append(table["coefficient"].to_numpy())
+        except ValueError:  # too few rows are left
+            left_out.append(np.full(len(whole), np.nan))
     freedom = sizes.sum() ** 2 / (sizes**2).sum()
     bounds = [
-        statistics.left_out_interval(value, without, freedom)
-        for value, without in zip(whole["coefficient"], left_out.T, strict=True)
+        statistics.left_out_interval(value, np.array(without), freedom)
+        for value, without in zip(whole["coefficient"], zip(*left_out, strict=True), strict=True)
     ]
     table = whole[["term", "coefficient"]].copy()
     table[["low", "high"]] = bounds
-    return table.assign(least=left_out.min(axis=0), most=left_out.max(axis=0))
+    return table.assign(least=np.min(left_out, axis=0), most=np.max(left_out, axis=0))
 
 
 # --- what crosses ---------------------------------------------------------------------------------
