@@ -264,18 +264,18 @@ def all_claims(ours: pd.DataFrame) -> pd.DataFrame:
     """All that five papers say of their numbers, by the audits, and ``ours``, what fails first.
 
     ``ours``: `judged`. ``verdict``, ``paper``, ``tested`` ("in print", or "here" in models of this
-    repository), ``claim``, ``found``.
+    repository), ``claim``, ``result``. What no paper says (`kind` ours) is not among them.
     """
     here = ours.assign(
         tested="here",
         claim=ours["claim"] + " (" + ours["on"] + ")",
-        found=with_interval(ours, "score", "+.2f"),
+        result=with_interval(ours, "score", "+.2f"),
     )
     printed = [
-        tables().audit.claims.assign(paper=paper, tested="in print")
+        tables().claims.query("kind != 'ours'").assign(paper=paper, tested="in print")
         for paper, tables in PAPERS.items()
     ]
-    table = pd.concat([*printed, here])[["verdict", "paper", "tested", "claim", "found"]]
+    table = pd.concat([*printed, here])[["verdict", "paper", "tested", "claim", "result"]]
     table["verdict"] = pd.Categorical(table["verdict"], VERDICTS, ordered=True)
     table["paper"] = pd.Categorical(table["paper"], PAPERS)
     return table.sort_values(["verdict", "tested", "paper"], kind="stable", ignore_index=True)

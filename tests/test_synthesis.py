@@ -61,10 +61,10 @@ def test_claims_that_contradict_stand_first_and_twins_are_taken_off() -> None:
     ends = {"a": more, "b": (0.0, -0.1, 0.1), "c": less}
     judged = synthesis.judged([("ABX", "claim", x, y) for x, y in ends.items()])
     claims = synthesis.all_claims(judged)
-    assert len(claims) == 145 + 3
+    assert len(claims) == 124 + 3
     here = claims[claims["tested"] == "here"]
     assert here["verdict"].tolist() == ["does not hold", "cannot be told", "holds"]
-    assert here["found"].tolist()[0] == "-0.20 (-0.25 to -0.15)"
+    assert here["result"].tolist()[0] == "-0.20 (-0.25 to -0.15)"
     assert claims["verdict"].is_monotonic_increasing
 
 
