@@ -94,6 +94,6 @@ class IgapTables(Paper):
         """How well the other sources' mean orders the targets of each source by Figure 6."""
         gaps = self.transfer_gaps.query("source != target").set_index(["source", "target"])
         gold = -gaps["transfer_gap"]
-        accuracy = 100 * ranking.accuracies(gold, ranking.other_sources(gold).to_frame())[0]
+        accuracy = 100 * ranking.accuracies(gold, ranking.other_sources(gold).to_frame()).iloc[:, 0]
         least = {f"least ({accuracy.idxmin()})": accuracy.min()}
         return pd.Series({"mean": accuracy.mean(), **least})
