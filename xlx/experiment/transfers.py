@@ -379,7 +379,7 @@ class Transfers:
     def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
         """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
 
-        What `ranking.gold_scores` takes; the runs must be of one model and algorithm.
+        The runs must be of one model and algorithm.
         """
         kinds = {(run.model, run.algorithm) for run in self.runs}
         if len(kinds) > 1:

@@ -53,8 +53,10 @@ class Command:
 
 
 #: What changes no number, or stands in the name of a report.
-_OF_THE_MACHINE = ("model", "models", "estimate", "out", "device", "device_map", "token_budget")
-_OF_THE_MACHINE += ("no_notebook",)
+_OF_THE_MACHINE = (
+    *("model", "models", "estimate", "out", "no_notebook"),
+    *("device", "device_map", "token_budget"),
+)
 
 
 def usual(option: Field) -> object:

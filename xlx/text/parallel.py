@@ -456,6 +456,9 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
     by_tag: dict[str, Path] = {}
     of_code: dict[str, Path] = {}
     there = named = _beside_left_out(folder)
+    for file in there:
+        if _PACKED.fullmatch(file.name) and is_tag(file.name.partition(".")[0]):
+            raise TextError(f"{folder}: {file.name} is packed; unpack it first.")
     ends = {}
     if not all(map(_is_tag, there)):
         ends = tags_at_an_end([files.unpacked_name(file.name) for file in there])
@@ -466,8 +469,6 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
     for file in named:
         name = file.name
         checks.regular(file, TextError)
-        if _PACKED.fullmatch(name):
-            raise TextError(f"{folder}: {name} is packed; unpack it first.")
         plain = files.unpacked_name(name)
         tag = code = ends.get(plain) or Path(plain).stem
         if translation := _TRANSLATION.fullmatch(name):
