@@ -5,6 +5,7 @@ comes along, with what that links to: another page, a picture, a table; a module
 page that shows it. Notebooks come with the outputs that are stored in them.
 """
 
+import csv
 import json
 import os
 import re
@@ -223,6 +224,14 @@ def exercises() -> Iterator[str]:
                 yield f"## [{path.stem}](notebooks/{path.name})\n\n{text.strip()}\n"
 
 
+def moved() -> Iterator[str]:
+    """Where chapters are that had an address of their own."""
+    yield "# Chapters that moved\n\n| was | is part of |\n|---|---|"
+    with (BOOK / "moved.tsv").open(encoding="utf-8") as table:
+        for old, new in csv.reader(list(table)[1:], delimiter="\t"):
+            yield f"| {old} | [{new}](notebooks/{new}.ipynb) |"
+
+
 def with_explorer(text: str, explorer: Path) -> str:
     """A text, without the lines that lead to the explorer where there is none."""
     lines = text.splitlines(keepends=True)
@@ -241,7 +250,7 @@ def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> No
     folder.mkdir(parents=True)
     sign.touch()
     pages = Pages(folder)
-    for made in (answers, gallery, exercises, functions.functions):
+    for made in (answers, gallery, exercises, moved, functions.functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))
     for room in functions.ROOMS:
         pages.write(f"functions-{room}.md", "\n".join(functions.room_page(room)))
