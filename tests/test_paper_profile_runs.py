@@ -115,7 +115,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2},
     "abx-2-dynamics": _SCORES,
     "abx-3-outcomes": _PROBED,
-    "models-1-family": _SCORES,
+    "models-1-family": _SCORES
+    | {"course": {"n_lines": 60, "steps": 2, "every": 1, "pairs": 4, "n_positions": 8}}
+    | {"seeds": {"translations": [1, 2], "shuffled translations": [1, 2]}},
     "mexa-1-alignment": _COVERED,
     "mexa-2-estimation": _COVERED,
     "igap-1-decomposition": _TUNED | _ANY_ERROR | {"learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
