@@ -259,7 +259,6 @@ def test_a_notebook_runs_to_its_end(
         assert table.loc[constant, "r"].isna().all()
         varied = table[~constant & (table["text"] == "FLORES") & (table["task"] == "Belebele")]
         assert varied["r"].notna().all()
-        assert set(varied["n"]) == {5}
         assert "m-ARC" in scope["estimated"]["task"].unique()
 
 

@@ -268,11 +268,11 @@ def smallest(folder: Path, kind: str, most: float = 3e7) -> str | None:
             return f"{n:,} weights"
         torch.manual_seed(0)
         model = AutoModel.from_config(config, dtype=torch.float32)
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.data.mul_(3)
+        model.save_pretrained(folder)
     except Exception as error:  # whatever a class raises
         return f"{type(error).__name__}: {str(error).strip()[:100]}"
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            parameter.data.mul_(3)
-    model.save_pretrained(folder)
     words.save_pretrained(folder)
     return None
