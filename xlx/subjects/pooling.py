@@ -4,8 +4,8 @@
 ``modules.json``, the folders that it names, ``sentence_bert_config.json`` (length, lower case) and
 ``config_sentence_transformers.json`` (the prompt by default). Every layer is read as if it were the
 last, which has that vector. What else a folder declares is named as not supported. The package
-itself is not used: its modules make the vector of the last layer alone, and it runs code that a
-folder brings.
+itself is not used: its modules make the vector of the last layer alone, and it can run code that
+a folder brings.
 """
 
 from __future__ import annotations

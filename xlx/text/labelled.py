@@ -3,8 +3,8 @@
 What is done to the data: UNER's OTH counts as O, since WikiAnn has no such entity; ``I-X`` that
 continues no X is read as ``B-X``, as conlleval does, and counted; rows of PAWS-X without a label,
 or with nothing or a placeholder ("NS", "NA") for a sentence, are left out, as its authors advise.
-Files are read as their authors publish them: Hugging Face's package of data sets would take copies
-on a hub, whose rows and columns others have changed, and most of which need code to be run.
+Files are read as their authors publish them, so that their hashes can stand on record; Hugging
+Face's package of data sets would be one more dependency for tables of a few columns.
 """
 
 import hashlib
