@@ -206,8 +206,8 @@ pretrain-%: $(READY) | $(TOOLS)
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python data/models-long/pretrain.py $* --out build/models \
 		$(addprefix --device ,$(DEVICE))
 
-bench: $(READY) | $(TOOLS) ## measure speed and memory
-	$(OFFLINE) $(BIN)/python -m tests.bench
+bench: $(READY) | $(TOOLS) ## measure speed and memory; of a chapter, where its time goes [ONLY=abx-2-dynamics]
+	$(OFFLINE) $(BIN)/python -m tests.bench$(if $(ONLY),.dearest $(CHOSEN))
 
 lint: $(READY) ## check style (ruff), notebooks included
 	$(BIN)/ruff check

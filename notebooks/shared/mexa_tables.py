@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from shared import held_out
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.mexa_scores import STATES, Coverage, measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length
@@ -18,6 +19,7 @@ from xlx.measures.alignment import BLOCK_NUMBERS
 from xlx.measures.statistics import SLACK, share_interval
 from xlx.results import paths
 from xlx.results.deferred import deferred
+from xlx.results.settings import current, settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import downstream, languages, parallel
@@ -94,14 +96,17 @@ def cover(
     """`measure_coverage` of models, of raw and centred states, with each pooling.
 
     A model that cannot be read, or does not fit, is left out, with one sentence; an error if that
-    is so of all.
+    is so of all. Held-out models are read in the precision that their plan has.
     """
     covered: list[Coverage] = []
+    plans = held_out.plans()
     for number, name in enumerate(names, start=1):
+        plan = plans.get(str(name))
         try:
-            covered += measure_coverage(
-                name, text, pivot, poolings=poolings, states=states, **options
-            ).values()
+            with settings(dtype=plan.dtype if plan else current().dtype):
+                covered += measure_coverage(
+                    name, text, pivot, poolings=poolings, states=states, **options
+                ).values()
         except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
             if number == len(names) and not covered:
                 raise
