@@ -198,14 +198,20 @@ def test_a_formula_is_followed_by_its_function(path: Path) -> None:
 
 
 def test_what_publishes_and_starts_the_book_names_what_there_is() -> None:
-    workflows = [yaml.safe_load(x.read_text("utf-8")) for x in sorted(ROOT.glob(".github/*/*.yml"))]
+    files = sorted(ROOT.glob(".github/workflows/*.yml"))
+    workflows = [yaml.safe_load(x.read_text("utf-8")) for x in files]
     jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
-    runs = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    steps = [step for job in jobs for step in job["steps"]]
+    runs = [step["run"] for step in steps if "run" in step]
+    actions = [step["uses"] for step in steps if "uses" in step]  # by commit: a tag can be moved
+    assert [x for x in actions if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", x)] == []
+    writers = [x for x in jobs if "write" in x.get("permissions", {}).values()]
+    assert all("run" not in step for job in writers for step in job["steps"])
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     runs += [container["postCreateCommand"], container["postAttachCommand"]]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = [run.split()[1] for run in runs]
-    assert targets == ["book", "check", ".venv/.ready", "lab"]
+    assert targets == ["book", "test", "check", ".venv/.ready", "lab"]
     assert all(f"\n{x}:" in makefile.replace("$(READY):", ".venv/.ready:") for x in targets)
     assert (ROOT / ".binder" / "environment.yml").resolve() == ROOT / "environment.yml"
     assert all(os.access(ROOT / ".binder" / x, os.X_OK) for x in ("postBuild", "start"))
