@@ -70,12 +70,16 @@ def cross_classified(
     means = np.zeros((len(sizes), k + 1))
     np.add.at(means, of_row, columns / sizes[of_row, None])
     left = columns - means[of_row]
+    within = left.T @ left
+    m, n_pairs = np.unique(sizes, return_counts=True)
+    between = [size * means[sizes == size].T @ means[sizes == size] for size in m]
 
     def solved(ratio: float) -> tuple[float, np.ndarray]:
-        variances = 1 + np.exp(ratio) * sizes
-        r = np.linalg.cholesky(left.T @ left + (means.T * (sizes / variances)) @ means).T
+        variances = 1 + np.exp(ratio) * m
+        weighted = (x / variance for x, variance in zip(between, variances, strict=True))
+        r = np.linalg.cholesky(sum(weighted, within)).T
         logs = np.log(np.diag(r))
-        return np.log(variances).sum() / 2 + logs[:k].sum() + (n - k) * logs[k], r
+        return n_pairs @ np.log(variances) / 2 + logs[:k].sum() + (n - k) * logs[k], r
 
     r = solved(
         optimize.minimize_scalar(lambda x: solved(x)[0], bounds=(-9, 9), method="bounded").x
