@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,6 +20,7 @@ from xlx.experiment.scoring import BAG, LENGTH_ALONE, Subject, subject_scores
 from xlx.report import command, options, report_command
 from xlx.report.inputs import (
     QUICK_LANGUAGES,
+    comparable_text,
     quick_languages,
     reported_model,
     reported_models,
@@ -149,6 +151,27 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
     text, notes = reported_text(str(tmp_path))
     assert (text.languages, len(text), notes) == (("de", "ja"), N, [])
     assert text.sentences["ja"] == corpus.sentences["ja"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_languages_without_two_sentences_of_like_length_are_left_out(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    codes, n = ["en", "de", "fr", "fi", "tr"], 4
+    apart = set(rng.choice(codes, rng.integers(1, 5), replace=False))
+    for code in codes:  # 40 letters and up to 4 more, or ever twice as many
+        lengths = [10 << i if code in apart else 40 + int(rng.integers(4)) for i in range(n)]
+        lines = [f"{code[0]}{i}".ljust(length, "x") for i, length in enumerate(lengths)]
+        (tmp_path / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
+    text, _ = reported_text(str(tmp_path))
+    if len(apart) > len(codes) - 2:
+        with pytest.raises(ValueError, match=r"there are no two in .*: give more"):
+            comparable_text(text)
+        return
+    left, (note,) = comparable_text(text)
+    assert set(left.languages) == {*codes} - apart
+    assert set(note.split(": ")[1].split(", ")) == apart
 
 
 def test_the_version_and_languages_by_name(shown: Callable[..., str]) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
 from babel import Locale
 
+from xlx.experiment import constraints
 from xlx.results import paths
 from xlx.subjects import folders, loading
 from xlx.subjects.identity import (
@@ -160,6 +162,27 @@ def reported_text(
     n = n or len(corpus)
     corpus = corpus.drop(range(n, len(corpus))) if seed is None else corpus.take(n, seed)
     return corpus, [str(warning.message) for warning in caught]
+
+
+def comparable_text(
+    corpus: ParallelCorpus, mask: str = "like length"
+) -> tuple[ParallelCorpus, list[str]]:
+    """The languages in which some sentence may be B beside another, and a note of those left out.
+
+    ValueError where fewer than two are left: a report that nothing could be scored in is refused
+    before a model reads.
+    """
+    allowed = constraints.masks_of(corpus, [mask])[mask]
+    alone = [
+        x for x in corpus.languages if not (allowed[x] & ~np.eye(len(corpus), dtype=bool)).any()
+    ]
+    if len(corpus.languages) < len(alone) + 2:
+        raise ValueError(
+            f"{corpus.name} has {len(corpus)} sentences, and MD is asked among those of {mask}, of "
+            f"which there are no two in {', '.join(alone)}: give more sentences"
+        )
+    note = f"left out, as no two sentences are of {mask}: {', '.join(alone)}"
+    return corpus.select([x for x in corpus.languages if x not in alone]), [note] * bool(alone)
 
 
 @cache

@@ -71,6 +71,8 @@ class Report(options.Aligning):
         options.tell_downloads([*self.models, *(self.references or ())])
         models, references = inputs.reported_models(self.models, self.references, **self.how)
         corpus, notes = self._text()
+        corpus, more = inputs.comparable_text(corpus)
+        notes += more
         pivot, tasks = inputs.pivot_of(corpus, self.pivot), None
         if self.tasks:
             tasks, more = scores_of_tasks(self.files, models, corpus, pivot)
