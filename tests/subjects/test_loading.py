@@ -1,12 +1,14 @@
 """Loading: three architectures, series, the hub's cache, and refusals in one sentence."""
 
 import copy
+import os
 import re
 import shutil
 import textwrap
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import huggingface_hub
 import numpy as np
@@ -18,6 +20,7 @@ from tokenizers import Tokenizer
 from tests import tiny
 from tests.subjects.conftest import Attack, assert_one_sentence, hidden
 from xlx.results import store
+from xlx.results.settings import settings
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import ModelNotFoundError, checkpoints, fingerprint, identify
 from xlx.subjects.loading import load
@@ -55,6 +58,28 @@ def test_all_architectures_load(folders, encoders, name) -> None:
 
 
 # Fingerprint
+
+
+def test_a_large_file_is_hashed_again_only_when_it_changes(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(identity, "_LARGE", 10)
+    (file := tmp_path / "weights").write_bytes(b"a" * 100)
+
+    def fingerprint_now() -> tuple[str, int]:
+        identity._hash.cache_clear()  # as a new process
+        with mock.patch.object(store, "digest_of", wraps=store.digest_of) as digest:
+            return identity.fingerprint_of([file]), digest.call_count
+
+    with settings(cache=tmp_path / "cache"):
+        first, calls = fingerprint_now()
+        assert calls == 1
+        assert fingerprint_now() == (first, 0)
+        file.write_bytes(b"b" * 100)
+        os.utime(file, ns=(1, 1))
+        other, calls = fingerprint_now()
+        assert (other != first, calls) == (True, 1)
+        for noted in (tmp_path / "cache").rglob("digests/*/*"):
+            noted.write_text("torn")
+        assert fingerprint_now() == (other, 1)
 
 
 def test_fingerprint_names_weights_config_and_tokenizer(folder, tmp_path) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -453,6 +453,21 @@ def fingerprint_of(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=1024)  # once a process unless it changes: 15 GB take half a minute
-def _hash(path: Path, *_: int) -> str:
-    return store.digest_of(path)
+#: Bytes above which a file's hash is noted in the cache.
+_LARGE = 2**26
+
+
+@lru_cache(maxsize=1024)
+def _hash(path: Path, *status: int) -> str:
+    """Of a large file once on this machine, unless its inode, size or time change (4 s a GB)."""
+    key = hashlib.sha256(repr((str(path), *status)).encode()).hexdigest()
+    noted = current().cache / "digests" / key[:2] / key
+    if status[1] > _LARGE:
+        with suppress(OSError, ValueError):
+            if len(content := noted.read_text("ascii")) == len(key):
+                return content
+    content = store.digest_of(path)
+    if status[1] > _LARGE:
+        with suppress(store.StoreError):  # a cache that cannot be written to
+            store.write_whole(noted, content.encode())
+    return content
