@@ -4,7 +4,6 @@ import hashlib
 import io
 import lzma
 import re
-import sys
 import tarfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +11,6 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE / "models-long")]
 
 from family import pretraining_text
 from xlx.text.files import letters

@@ -13,7 +13,6 @@ outcome is exactly the mean over them; where no source has anything in common wi
 is chance. Typological distances would part more sources, and the repository has none.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
@@ -23,14 +22,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xlx.results import checks, paths
-from xlx.results.deferred import deferred
-
-sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
-sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
-
 import run_units
-
 from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions, probe_setups, regressions
 from shared.abx_figures import chance_line, language_courses
@@ -61,6 +53,8 @@ from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, look, styled
+from xlx.results import checks, paths
+from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import finetune_all
 from xlx.subjects.identity import Name, twin_parts
 from xlx.text.languages import LANGUAGES

@@ -16,7 +16,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -27,15 +26,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-
-from xlx.results import paths
-from xlx.results.deferred import deferred
-
-stats, torch = deferred("scipy.stats"), deferred("torch")
-tokenizers, transformers = deferred("tokenizers"), deferred("transformers")
-callbacks = deferred("xlx.report.callbacks")
-
-sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
 from family import pretraining_text, recipes
 from shared import abx_figures
@@ -49,11 +39,17 @@ from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Curves, Lanes, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
 from xlx.results import checks, work
+from xlx.results.deferred import deferred
 from xlx.results.executors import one_thread
 from xlx.subjects import identity, loading
 from xlx.subjects.folders import quiet
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+stats, torch = deferred("scipy.stats"), deferred("torch")
+tokenizers, transformers = deferred("tokenizers"), deferred("transformers")
+callbacks = deferred("xlx.report.callbacks")
+
 
 batches, objectives = deferred("family.batches"), deferred("family.objectives")
 

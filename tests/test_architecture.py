@@ -138,3 +138,10 @@ def test_weak_names_get_fewer() -> None:
         "found",
         "told",
     ]
+
+
+def test_code_changes_no_path() -> None:
+    changed = re.compile(r"sys\.path(\.(append|insert|extend)|\[[^]]*\] *=| *=|\.__)")
+    files = [x for root in ("xlx", "notebooks", "data") for x in (ROOT / root).rglob("*.[pi]*y*")]
+    assert len(files) > 150
+    assert [x.name for x in files if changed.search(x.read_text(encoding="utf-8"))] == []

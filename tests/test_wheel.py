@@ -13,7 +13,7 @@ import pytest
 from tests import tiny
 from xlx.results.paths import ROOT
 
-BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+BUILD = "import sys; from hatchling import build; build.build_wheel(sys.argv[1])"
 CODE = """
 import json, sys
 from xlx import __file__ as file

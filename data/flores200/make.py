@@ -16,17 +16,15 @@ must be the one on record in ``data/checksums.tsv``. Written beside this script:
 """
 
 import argparse
-import sys
 import warnings
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
 from making import sha256, write_archive, write_table
-
 from xlx.text import negation, parallel
 from xlx.text.languages import LANGUAGES
+
+HERE = Path(__file__).parent
+
 
 #: Sentences taken, from the first on (MEXA, section 4.1).
 N = 100

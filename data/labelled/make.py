@@ -36,16 +36,12 @@ stops the script.
 import argparse
 import re
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
 
 from making import (
     UD_URL,
@@ -60,9 +56,11 @@ from making import (
     write_packed,
     write_table,
 )
-
 from xlx.text import examples, files, labelled, languages, trees
 from xlx.text.files import letters
+
+HERE = Path(__file__).parent
+
 
 SEED = 2025
 #: Sentences of train, validation and test; in XNLI, items of three pairs; in PAWS-X, pairs.

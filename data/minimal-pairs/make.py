@@ -19,20 +19,18 @@ of a kind and language those that were read, and by hash as many as make `LEAST`
 import argparse
 import hashlib
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
 from making import UD_URL, by_language, trained_letters, treebank_files, write_packed, write_table
-
 from xlx.text.files import letters, tsv
 from xlx.text.trees import comment, sentence_blocks
+
+HERE = Path(__file__).parent
+
 
 LANGUAGES = ("en", "de", "es", "fr", "it", "pt", "ru", "zh")
 ROMANCE = ("es", "fr", "it", "pt")

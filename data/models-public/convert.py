@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import e5s1
 import numpy as np
+
+import e5s1
 
 #: What a tokenizer does with text before pieces are looked up (`Nmt` and NFKC are what the models
 #: were trained with; of all characters that NFKC changes, they keep the full-width tilde alone).

@@ -23,13 +23,10 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 if __name__ == "__main__" and not sys.stderr.isatty():  # plain lines; read once, at import
     os.environ.setdefault("TQDM_DISABLE", "1")
 
 import convert
-
 from xlx.results import store
 from xlx.results.settings import current
 from xlx.subjects.folders import quiet
@@ -282,7 +279,9 @@ def _copy_terms(wheels: Sequence[Path], folder: Path) -> None:
 
 def card(model: PublicModel) -> str:
     """The model card: origin, licence, quantisation, hashes; of a decoder bits a character."""
-    bits = (HERE / "bits.csv").read_text("utf-8") if model.kind == "decoder" else ""
+    bits = (
+        Path(__file__).with_name("bits.csv").read_text("utf-8") if model.kind == "decoder" else ""
+    )
     scores = f"\nBits a character of WMT24++:\n\n{bits}" if bits else ""
     return f"""---
 license: {model.terms or model.licence.lower()}

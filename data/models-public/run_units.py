@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from run_frozen import Calls, frozen_units
-
 from shared import controls
 from shared.mixing_tables import LINEAR, Origin, task_data
 from xlx.experiment.grids import grid

@@ -22,13 +22,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
-
 import run_units
-from run_units import Unit
-
 from notebooks.run import journals, runner
+from run_units import Unit
 from xlx.results import checks, paths, settings, store
 from xlx.results.ledger import Ledger
 from xlx.results.settings import current

@@ -16,16 +16,13 @@ that any line of any language has are printed.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
-from making import sha256, write_archive, write_table
-
 from family.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
+from making import sha256, write_archive, write_table
 from xlx.text.files import letters
+
+HERE = Path(__file__).parent
 
 
 def held_out(text: str) -> dict[str, str]:

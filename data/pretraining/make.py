@@ -22,18 +22,16 @@ go is emptied, not removed: positions stay aligned.
 import argparse
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
-from making import write_archive, write_table
-
 from family.pretraining_text import HELD_OUT_BOOKS
+from making import write_archive, write_table
 from xlx.text.files import letters
 from xlx.text.languages import LANGUAGES
+
+HERE = Path(__file__).parent
+
 
 #: Shorter lines (in letters and digits) are not looked up among the evaluation text.
 SHORT = 12

@@ -31,7 +31,6 @@ a sentence, but also a paragraph of questions about it, an answer or a label. Co
 
 import argparse
 import re
-import sys
 import unicodedata
 import warnings
 from array import array
@@ -43,16 +42,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
-
-from make import SHORT, texts_of
-
 from family.pretraining_text import HELD_OUT_BOOKS, PRETRAINING_SOURCES, held_out_ids, read_source
+from make import SHORT, texts_of
 from xlx.text import labelled, parallel
 from xlx.text.files import catalogue, letters
 from xlx.text.questions import load_questions
 from xlx.text.trees import load_trees
+
+HERE = Path(__file__).parent
+
 
 #: Words in a sequence. GPT-3 looked for overlap of 13 words too (Brown et al. 2020, appendix C).
 N = 13

@@ -24,7 +24,6 @@ validation part. A line of XQuAD that is in the pretraining text stops the scrip
 import argparse
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -32,14 +31,13 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
 from making import linked, trained_letters, write_packed, write_table
-
 from xlx.text.examples import aligned
 from xlx.text.files import letters
 from xlx.text.questions import Answer, Questions, load_questions, read_squad
+
+HERE = Path(__file__).parent
+
 
 SEED = 2024
 SIZES = {"validation": 300, "train": 3000}

@@ -17,13 +17,9 @@ punctuation do not matter); both the tokens and ``# text`` are compared. Nothing
 """
 
 import argparse
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
 
 from making import (
     UD_URL,
@@ -35,10 +31,12 @@ from making import (
     write_packed,
     write_table,
 )
-
 from xlx.text import trees
 from xlx.text.files import letters
 from xlx.text.trees import comment, sentence_blocks
+
+HERE = Path(__file__).parent
+
 
 LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
 SHORTEST, LONGEST = 3, 60

@@ -18,17 +18,14 @@ authors of WMT24++ recommend as the default; ``original_target`` is the draft it
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
 from making import sha256
-
 from xlx.text import parallel
 from xlx.text.files import one_line
 from xlx.text.languages import LANGUAGES
+
+HERE = Path(__file__).parent
 
 
 def write(name: str, lines: list[str]) -> None:

@@ -55,9 +55,6 @@ class AskName(NamedTuple):
 def kinds() -> dict[str, work.Kind]:
     """All kinds of results: imports the modules that name one."""
     named = rf"= work\.Kind\(|^@\w*\.?{cached.__name__}\("
-    for root in (paths.ROOT, paths.NOTEBOOKS):
-        if str(root) not in sys.path:
-            sys.path.append(str(root))
     for root, folder in ((paths.ROOT, "xlx"), (paths.NOTEBOOKS, ".")):
         for file in sorted((root / folder).rglob("*.py")):
             if re.search(named, file.read_text(encoding="utf-8"), re.M):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from family import pretraining_text
 from xlx.results import checks, executors, paths, progress, work
 from xlx.results.deferred import deferred
+from xlx.results.ledger import Ask, Value
+from xlx.text.languages import base_code, lowered
+from xlx.text.parallel import CorpusWarning
 
 models = deferred("gensim.models")
 fasttext = deferred("gensim.models.fasttext")
@@ -30,12 +33,6 @@ linalg = deferred("scipy.linalg")
 sparse_linalg = deferred("scipy.sparse.linalg")
 preprocessing = deferred("sklearn.preprocessing")
 
-sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
-
-from family import pretraining_text
-from xlx.results.ledger import Ask, Value
-from xlx.text.languages import base_code, lowered
-from xlx.text.parallel import CorpusWarning
 
 #: Raised by hand when parallel lines of the same files come out otherwise.
 LINES_VERSION = 1

@@ -1,7 +1,7 @@
 """What encoders that know nothing have on X-Probe's released sentences: release_baselines.csv.
 
     python data/published/xprobe/release.py FOLDER
-    PYTHONPATH=.:notebooks python data/published/xprobe/baselines.py FOLDER
+    python data/published/xprobe/baselines.py FOLDER
 
 A row per encoder, language and task: ``accuracy``, ``n_train``, ``n_test``. Each word has a random
 vector of 100 numbers and length 1. "mean of words" is their mean, a bag of words; "mean of counted
