@@ -35,7 +35,7 @@ def findings(readme: Path = ROOT / "README.md") -> list[str]:
     section = (
         readme.read_text(encoding="utf-8").partition("## Five findings")[2].partition("\n## ")[0]
     )
-    found = re.findall(r"^- \*\*[^*]+\*\* (.*?)(?=^- |\Z)", section, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^- \*\*[^*]+\*\* (.*?)(?=^- |^\n|\Z)", section, re.DOTALL | re.MULTILINE)
     return [" ".join(one.split()) for one in found]
 
 
