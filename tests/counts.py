@@ -11,9 +11,13 @@ from xlx.results.paths import NOTEBOOKS
 
 WORD = re.compile(r"\w[\w'’.,-]*")
 FOLDED = re.compile(r"<details.*?</details>", re.DOTALL)
+#: The text of a picture, which is heard and not read beside it.
+PICTURE = re.compile(r"!\[[^][]*\]\([^)]*\)")
 #: What is no sentence: code, formulas, rows of tables, the line of links, addresses.
 NO_SENTENCE = re.compile(
-    r"```.*?```|\$\$.*?\$\$|^ *\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
+    rf"{PICTURE.pattern}|"
+    r"```.*?```|\$\$.*?\$\$|^ *\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+",
+    re.DOTALL | re.M,
 )
 CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
 ATOM = re.compile(r"`[^`]*`|\$[^$]*\$")
@@ -27,8 +31,9 @@ NO_NUMBER = re.compile(
 
 
 def words(text: str) -> int:
-    """Words of Markdown, without tags and the addresses of links."""
-    return len(WORD.findall(re.sub(r"\(http[^)]*\)|https?://\S+|</?[a-z]+>", "", text)))
+    """Words of Markdown, without tags, pictures and the addresses of links."""
+    unread = rf"{PICTURE.pattern}|\(http[^)]*\)|https?://\S+|</?[a-z]+>"
+    return len(WORD.findall(re.sub(unread, "", text)))
 
 
 def sentences(text: str) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -185,6 +186,29 @@ def test_every_place_of_a_paper_leads_to_its_function(site: Path) -> None:
         assert f">{function.name.rpartition('.')[2]}<" in line.partition('id="line-')[0]
     papers = {f.paper for f in cited if f.cited}
     assert {"ABX", "MEXA", "IGAP", "within/across", "X-Probe"} <= papers
+
+
+DIAGRAMS = sorted(staging.BOOK.glob("diagrams/*.svg"))
+
+
+@pytest.mark.parametrize("path", DIAGRAMS, ids=lambda path: path.stem)
+def test_a_diagram_is_drawn_in_the_one_style_and_shown(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    drawn = ElementTree.fromstring(text)
+    spoken = [drawn.find(f"{{*}}{part}").text for part in ("title", "desc")]
+    assert drawn.get("role") == "img"
+    assert all(map(str.strip, spoken))
+    style = drawn.find("{*}style").text
+    assert style == ElementTree.parse(DIAGRAMS[0]).find("{*}style").text
+    assert "prefers-color-scheme: dark" in style
+    width = float(drawn.get("viewBox").split()[2])
+    sizes = [float(x) for x in re.findall(r"([\d.]+)px", style)]
+    assert min(sizes) * 688 / width >= 8
+    known = {*re.findall(r"\.(\w+) \{", style)}
+    assert {x for node in drawn.iter() for x in node.get("class", "").split()} <= known
+    assert not re.search(r"(?:href|src)=|url\((?!#)", text)
+    shown = f"](../notebooks/book/diagrams/{path.name})"
+    assert any(shown in x.read_text(encoding="utf-8") for x in NOTEBOOKS.glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
