@@ -30,7 +30,10 @@ const frames = PAGES.flatMap(p => [1400, 390].map(w => [p, w]));
     await new Promise(done => { frame.onload = done; document.body.append(frame); });
     const inner = frame.contentDocument.documentElement;
     const formula = frame.contentDocument.querySelector("math");
-    rows.push([page, width, inner.scrollWidth - width, formula ? formula.clientHeight : -1]);
+    const names = [...frame.contentDocument.querySelectorAll("p > strong:first-child")];
+    const short = names.find(x => x.textContent == "In short.");
+    rows.push([page, width, inner.scrollWidth - width, formula ? formula.clientHeight : -1,
+               short ? Math.round(short.parentElement.getBoundingClientRect().bottom) : -1]);
     frame.remove();
   }
   document.body.innerHTML = "<pre>" + rows.map(r => r.join(" ")).join("\\n") + "</pre>done";
@@ -107,6 +110,17 @@ def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
     assert not broken
 
 
+def test_the_door_names_every_chapter_and_lesson_by_its_number() -> None:
+    text = (staging.BOOK / "index.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^([\w-]+)[^<\n]*<notebooks/([\w-]+)>$", text, re.MULTILINE)
+    assert [f"{stem}.ipynb" for _, stem in entries if stem != "history"] == [
+        path.name for path in staging.chapters()
+    ]
+    assert all(stem.startswith(number.lower()) for number, stem in entries)
+    lessons = re.findall(r"^Lesson (\d)\. .*<notebooks/course/lesson-(\d)", text, re.MULTILINE)
+    assert lessons == [(str(n), str(n)) for n in range(1, 9)]
+
+
 def test_the_answer_of_every_chapter_is_there_and_whole() -> None:
     page = "\n".join(staging.answers())
     for path in {*NOTEBOOKS.glob("*.ipynb")} - {NOTEBOOKS / "report.ipynb"}:
@@ -147,6 +161,9 @@ def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> 
     assert not wide
     assert any(int(row.split()[3]) > 0 for row in rows)
     assert all(int(row.split()[3]) for row in rows)
+    answers = {Path(x[0]).stem: int(x[4]) for x in map(str.split, rows) if x[1] == "1400"}
+    below = {x: answers[x.stem] for x in staging.chapters() if not 0 < answers[x.stem] <= 900}
+    assert {*below} == {NOTEBOOKS / "report.ipynb"}  # its answers are computed, of any model
 
 
 def test_terms_lead_to_the_glossary_once_and_code_stays() -> None:
@@ -160,6 +177,16 @@ def test_terms_lead_to_the_glossary_once_and_code_stays() -> None:
     link = f'<a class="term" href="../glossary.html#{places["LD"]}">LD</a>'
     assert said == text.replace(": LD,", f": {link},")
     assert staging.explained("LD", places, used, chapter) == "LD"
+
+
+@pytest.mark.slow
+def test_every_picture_of_the_site_is_described(site: Path) -> None:
+    pages = [*site.glob("notebooks/**/*.html"), site / "index.html", site / "gallery.html"]
+    pictures = [x for page in pages for x in re.findall("<img[^>]*>", page.read_text("utf-8"))]
+    assert len(pictures) > 100
+    described = [re.search(r'alt="([^"]{20,})"', picture) for picture in pictures]
+    assert all(described)
+    assert not any(re.search(r"\.(png|svg)$", match[1]) for match in described)
 
 
 @pytest.mark.slow

@@ -60,3 +60,12 @@ def test_the_lesson_says_the_same_of_two_languages() -> None:
     assert said in typed
     (own,) = (x for x in typed.split("\n\n") if x.startswith("**What this says.**"))
     assert set(numbers(own)) <= set(numbers(printed))
+
+
+def test_the_door_of_the_book_has_the_numbers_of_the_front_page() -> None:
+    door = (NOTEBOOKS / "book" / "index.md").read_text(encoding="utf-8")
+    said = re.findall(r"^- \*\*.*", door, re.MULTILINE)
+    assert len(said) == 5
+    for one, finding in zip(said, findings(), strict=True):
+        assert numbers(one)
+        assert set(numbers(one)) <= set(numbers(finding))

@@ -102,6 +102,8 @@ class Pages:
                     cell["source"] = self.linked(text, path)
                 for output in cell.get("outputs", ()):  # Sphinx leaves the links in them alone
                     text = "".join(output.get("data", {}).get("text/markdown", ""))
+                    if picture := output.get("metadata", {}).get("image/png"):
+                        cell["metadata"]["mystnb"] = {"image": picture}  # with its text
                     if text:
                         output["data"]["text/markdown"] = re.sub(r"\.ipynb([)#])", r".html\1", text)
             target.write_text(json.dumps(notebook), encoding="utf-8")
@@ -152,10 +154,16 @@ class Pages:
         (self.folder / name).write_text(self.linked(text, ROOT / name), encoding="utf-8")
 
 
+def chapters() -> Iterator[Path]:
+    """The chapters in the order in which they are read."""
+    listed = (BOOK / "chapters.md").read_text(encoding="utf-8")
+    yield from (NOTEBOOKS / name for name in re.findall(r"\[`([\w-]+\.ipynb)`\]", listed))
+
+
 def gallery() -> Iterator[str]:
     """The figures of the notebooks by chapter, each with the text that describes it."""
     yield "# Gallery of figures\n"
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in chapters():
         pictures = sorted((ROOT / "figures").glob(f"{path.stem}-*.png"))
         if pictures:
             yield f"## [{path.stem}](notebooks/{path.name})\n"
@@ -204,8 +212,8 @@ def short_answer(cells: Sequence[dict]) -> str:
 
 def answers() -> Iterator[str]:
     """What each chapter says "in short"."""
-    yield "# The answers, in short\n\nEach of them was computed in its chapter.\n"
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    yield "# The answers, in short\n\nA person typed each; its chapter computes the numbers.\n"
+    for path in chapters():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).partition("\n")[0].lstrip("# ")
         if answer := short_answer(cells):
@@ -215,7 +223,7 @@ def answers() -> Iterator[str]:
 def exercises() -> Iterator[str]:
     """The exercises by chapter, without their answers."""
     yield "# Exercises\n\nAnswers are folded, in the chapters.\n"
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in chapters():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
             if match := EXERCISES.search(source):
