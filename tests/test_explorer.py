@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from notebooks.book import explorer, staging
+from shared import mexa_tables
 from shared.abx_tables import pair_scores
 from tests.test_book import BROWSER, in_browser
 from xlx.experiment.abx_scores import before_training, history
@@ -86,6 +87,15 @@ def test_pairs_with_english_are_there_where_others_are_not() -> None:
     assert np.isfinite(rows[0]).sum() == len(text.languages)  # each other one, and their mean
 
 
+def test_letters_are_there_for_every_pair_as_in_the_chapter() -> None:
+    text = [*explorer.texts().values()][1]
+    (row,) = explorer.letter_rows(text)
+    pairs = dict(zip(map(frozenset, combinations(text.languages, 2)), row, strict=False))
+    of_chapter = mexa_tables.bag_scores(mexa_tables.bag_vectors(text))
+    assert {x: pairs[frozenset((x, "en"))] for x in of_chapter.index} == of_chapter.to_dict()
+    assert row[len(pairs)] == pytest.approx(np.mean([*pairs.values()]))
+
+
 def test_it_is_small_asks_no_other_host_and_the_book_leads_to_it(page: Path) -> None:
     assert page.stat().st_size < 10e6
     own = re.sub(r"<script>/\*\*\n\* plotly.*?</script>", "", page.read_text("utf-8"), flags=re.S)
@@ -93,6 +103,17 @@ def test_it_is_small_asks_no_other_host_and_the_book_leads_to_it(page: Path) -> 
     text = (staging.BOOK / "index.md").read_text(encoding="utf-8")
     assert staging.EXPLORER in staging.with_explorer(text, page)
     assert staging.EXPLORER not in staging.with_explorer(text, page.with_name("none.html"))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the explorer in")
+def test_an_address_leads_to_its_view(page: Path) -> None:
+    view = f"explorer.html#model={FEW[1]}&pair=German-French"
+    frame = FRAME.replace("explorer.html", view).replace("layer.value = 2", "layer.value = 1")
+    page.with_name("view.html").write_text(frame, encoding="utf-8")
+    *_, said = in_browser(page.with_name("view.html"))
+    step = re.fullmatch(rf"German and French, LD of {FEW[1]} at step (\d+), layer 1: .*", said)[1]
+    _, found = asked(f"0|{FEW[1]}|LD|raw|{step}", [*explorer.texts().values()])
+    assert said.endswith(f"{found[1, 'de', 'fr']:.3f}.")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the explorer in")

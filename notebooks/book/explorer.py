@@ -8,8 +8,12 @@ The ledger alone decides what is in it: where it lacks a combination, the page c
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
+from notebooks.shared import mexa_tables
 from xlx.experiment.abx_scores import before_training, history
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
@@ -26,7 +30,7 @@ from xlx.report.explorer import (
 from xlx.results.settings import settings
 from xlx.results.store import write_whole
 from xlx.results.work import MissingResultError
-from xlx.text import languages, parallel
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 #: The public models, and the family; those whose pooling is weighted by position in MEXA's text.
@@ -34,6 +38,7 @@ MODELS = (
     "multilingual-e5-small",
     "gemma-3-270m",
     "all-MiniLM-L6-v2",
+    "embeddinggemma-300m",
     "mini-xlmr",
     "mini-infoxlm",
     "mini-mbert",
@@ -99,12 +104,25 @@ def english_scores(
     return pivot_rows(coverage.scores, text.languages)
 
 
+def letter_rows(text: ParallelCorpus) -> Scores:
+    """MEXA of all pairs by the bag of letters, which needs no model: a layer, no interval."""
+    bags = mexa_tables.bag_vectors(text)
+    pairs = [mexa_tables.bag_hits(bags[x], bags[y]).mean() for x, y in combinations(bags, 2)]
+    return np.array([[*pairs, np.mean(pairs), np.nan, np.nan]])
+
+
 def entries(
     models: Sequence[str], corpora: Sequence[ParallelCorpus]
 ) -> Iterator[tuple[str, Scores]]:
-    """All that the ledger has: a key, "text|model|measure|space|step" (or "twin", "bag")."""
+    """All that the ledger has: a key, "text|model|measure|space|step" (or "twin", "bag").
+
+    Beside MEXA stand the `letter_rows` of its text, "letters".
+    """
     for number, text in enumerate(corpora):
+        letters = letter_rows(text) if number else None
         for model in models:
+            for space in SHOWN_SPACES if number else ():
+                yield f"{number}|{model}|MEXA|{space}|letters", letters
             decoder = number and model.startswith(DECODERS)
             pooling = "weighted_mean" if decoder else "mean"
             for who, subject in subjects(model, pooling):
@@ -120,13 +138,8 @@ def entries(
 
 def packed_ledger(models: Sequence[str] = MODELS) -> dict[str, object]:
     """What the page holds of the ledger; ValueError where it has nothing of these models."""
-    names, corpora, listed = languages.LANGUAGES, texts(), []
-    for title, text in corpora.items():
-        known = [
-            names[x].name if x in names else parallel.tags("flores200-100")[x]
-            for x in text.languages
-        ]
-        listed.append(listed_text(text, title) | {"names": known})
+    corpora = texts()
+    listed = [listed_text(text, title) for title, text in corpora.items()]
     with settings(policy="only"):
         data = packed_scores(entries(models, [*corpora.values()]), texts=listed, models=models)
     if not data["entries"]:
