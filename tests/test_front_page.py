@@ -1,10 +1,13 @@
 """What the front page says is what `start` and the course say, and what their cells compute."""
 
+import json
 import re
 from pathlib import Path
 
 import nbformat
+import yaml
 
+import xlx
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 #: Without names (`gemma-3-270m`, XLM-R 100) and links.
@@ -69,3 +72,23 @@ def test_the_door_of_the_book_has_the_numbers_of_the_front_page() -> None:
     for one, finding in zip(said, findings(), strict=True):
         assert numbers(one)
         assert set(numbers(one)) <= set(numbers(finding))
+
+
+def test_who_cites_or_catalogues_finds_one_name_version_and_licence() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    listed = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
+    assert cited["version"] == listed["version"] == xlx.__version__
+    assert cited["title"].startswith(f"{listed['name']}: ")
+    assert listed["license"].endswith(f"/{cited['license']}")
+    assert cited["keywords"] == listed["keywords"]
+    assert [x["name"] for x in cited["authors"]] == [x["name"] for x in listed["author"]]
+    assert all((ROOT / listed[x]).is_file() for x in ("readme", "contIntegration"))
+
+
+def test_an_issue_has_a_template_of_its_kind() -> None:
+    templates = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+    assert len(templates) == 4
+    for path in templates:
+        _, head, body = path.read_text(encoding="utf-8").split("---\n", 2)
+        assert {"name", "about", "labels"} == yaml.safe_load(head).keys()
+        assert body.count("**") >= 4
