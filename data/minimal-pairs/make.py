@@ -13,7 +13,9 @@ edited; what is written is the text as published (``# text``). Read from beside 
 
 Written: ``sentences/<lang>.tsv.xz`` (id and text of the sentences that all `LANGUAGES` have),
 ``edits.tsv.xz`` (kind, language, id, verdict, edited; at most one of a kind, language and sentence;
-of a kind and language those that were read, and by hash as many as make `LEAST`), ``sources.tsv``.
+of a kind and language those that were read, and by hash as many as make `LEAST`), ``sources.tsv``;
+in the languages of `FURTHER`, where nothing is edited, ``further/<lang>.tsv.xz``: the sentences
+whose exchanges a reader found good.
 """
 
 import argparse
@@ -25,7 +27,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from making import UD_URL, by_language, trained_letters, treebank_files, write_packed, write_table
+from making import (
+    UD_URL,
+    by_language,
+    licence,
+    trained_letters,
+    treebank_files,
+    write_packed,
+    write_table,
+)
+
 from xlx.text.files import letters, tsv
 from xlx.text.trees import comment, sentence_blocks
 
@@ -33,9 +44,10 @@ HERE = Path(__file__).parent
 
 
 LANGUAGES = ("en", "de", "es", "fr", "it", "pt", "ru", "zh")
+FURTHER = ("ar", "cs", "fi", "gl", "hi", "id", "is", "ja", "ko", "pl", "sv", "th", "tr")
+EXCHANGES = ("numbers", "names", "roles")
 ROMANCE = ("es", "fr", "it", "pt")
 LEAST = 25
-LICENCE = "CC BY-SA 3.0"
 VOWEL = re.compile("[aeiouhyàáâäéèêëíìîïóòôöúùûüœæ]", re.IGNORECASE)
 YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 MONTH = re.compile(
@@ -331,6 +343,16 @@ def edits_of(
     return made[: max(LEAST, sum(row[3] != "" for row in made))]
 
 
+def text_row(
+    kind: str, code: str, treebank: Path, names: list[str], texts: dict[str, list]
+) -> tuple:
+    """Write the sentences of a treebank that are named; their row of ``sources.tsv``."""
+    lines = ["id\ttext", *(f"{name}\t{texts[name][0]}" for name in names), ""]
+    file = write_packed(HERE, f"{kind}/{code}.tsv.xz", "\n".join(lines))
+    about = treebank.name, licence(treebank), UD_URL.format(treebank.name)
+    return kind, code, len(names), *about, *file
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with ud_pud")
@@ -345,7 +367,7 @@ def main() -> None:
         }
     common = sorted(set.intersection(*map(set, parsed.values())))
     parsed = {code: {name: by_name[name] for name in common} for code, by_name in parsed.items()}
-    edits, rows = [], []
+    edits = []
     for kind in RULES:
         of_kind = [
             row for code in LANGUAGES for row in edits_of(kind, code, parsed[code], verdicts)
@@ -353,14 +375,21 @@ def main() -> None:
         print(kind, *(dict(Counter(row[k] for row in of_kind)) for k in (1, 3)))
         edits += of_kind
     print(f"{len(verdicts)} verdicts are of edits that are made no more")
-    for code in LANGUAGES:
-        lines = ["id\ttext", *(f"{name}\t{parsed[code][name][0]}" for name in common), ""]
-        file = write_packed(HERE, f"sentences/{code}.tsv.xz", "\n".join(lines))
-        name = treebanks[code].name
-        rows.append(("sentences", code, len(common), name, LICENCE, UD_URL.format(name), *file))
+    rows = [
+        text_row("sentences", code, treebanks[code], common, parsed[code]) for code in LANGUAGES
+    ]
+    good = sorted(
+        {name for kind, _, name, verdict, _ in edits if kind in EXCHANGES and verdict == "ok"}
+    )
+    for code in FURTHER:
+        (file,) = treebank_files(treebanks[code]).values()
+        texts = {name: rest for name, *rest in sentences(file, code)}
+        if trained := [name for name in good if letters(texts[name][0]) in forbidden]:
+            raise SystemExit(f"{code}: {trained} are in ../pretraining: leave their edits out")
+        rows.append(text_row("further", code, treebanks[code], good, texts))
     lines = ["kind\tlanguage\tid\tverdict\tedited", *map("\t".join, edits), ""]
     file = write_packed(HERE, "edits.tsv.xz", "\n".join(lines))
-    rows.append(("edits", "all", len(edits), "sentences, read.tsv", LICENCE, "make.py", *file))
+    rows.append(("edits", "all", len(edits), "sentences, read.tsv", rows[0][4], "make.py", *file))
     columns = ("source", "language", "rows", "made_from", "licence", "url", "file", "sha256")
     write_table(HERE / "sources.tsv", columns, rows)
 

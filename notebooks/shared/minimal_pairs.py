@@ -46,35 +46,60 @@ sparse = deferred("scipy.sparse")
 EXCHANGES = ("numbers", "names", "roles")
 #: All kinds of edits; of the last two the words change.
 EDITS = (*EXCHANGES, "number words", "negation")
-#: In the place of a language: the edited sentence.
-EDITED = "edited"
+#: In the place of a language: the edited sentence, and what it was before.
+EDITED, ORIGINAL = "edited", "original"
 
 
 @cache
-def load_minimal_pairs(kind: str) -> ParallelCorpus:
+def load_minimal_pairs(kind: str, further: bool = False) -> ParallelCorpus:
     """A kind of `EDITS` as a corpus: a position is one edit of one sentence.
 
     Each language has its translation there, and `EDITED` what became of it in the language that
     opens the id (``de:n01001011``). The domain is the document of the sentence. What a reader has
-    not found good is left out. ValueError for other kinds, TextError for files that were changed.
+    not found good is left out. ``further``: of `EXCHANGES`, in thirteen languages more, in which
+    nothing was edited; what was, is there as `ORIGINAL`. ValueError for other kinds, TextError for
+    files that were changed.
     """
-    checks.one_of(kind, EDITS, "kind of minimal pair")
-    rows = {x["language"]: x for x in files.catalogue("minimal-pairs").to_dict("records")}
-    edits = _read(rows.pop("all")).query("kind == @kind and verdict == 'ok'")
-    texts = {code: _read(row).set_index("id")["text"] for code, row in rows.items()}
-    sentences = {code: tuple(text[edits["id"]]) for code, text in texts.items()}
+    checks.one_of(kind, EXCHANGES if further else EDITS, "kind of minimal pair")
+    edits = _tables("edits")["all"].query("kind == @kind and verdict == 'ok'")
+    sentences = {
+        code: tuple(table.loc[edits.index, "text"])
+        for code, table in _tables("further" if further else "sentences").items()
+    }
+    if further:
+        sentences[ORIGINAL] = originals(load_minimal_pairs(kind))
     return ParallelCorpus(
         f"minimal pairs, {kind}",
         sentences | {EDITED: tuple(edits["edited"])},
-        tuple(edits["language"] + ":" + edits["id"]),
-        tuple(edits["id"].str[:-3]),
-        rows["en"]["licence"],
+        tuple(edits["language"] + ":" + edits.index),
+        tuple(edits.index.str[:-3]),
+        "CC BY-SA 3.0 and 4.0",
         "Parallel UD",
     )
 
 
-def _read(row: dict[str, str]) -> pd.DataFrame:
-    return files.tsv(files.contents("minimal-pairs", row), row["file"])
+def _tables(source: str) -> dict[str, pd.DataFrame]:
+    """The tables of a source by language, by the ids of their sentences."""
+    rows = rows_of(files.catalogue("minimal-pairs"), source=source).to_dict("records")
+    packed = {row["language"]: (files.contents("minimal-pairs", row), row["file"]) for row in rows}
+    return {code: files.tsv(*content).set_index("id") for code, content in packed.items()}
+
+
+def originals(corpus: ParallelCorpus) -> tuple[str, ...]:
+    """What was edited: the sentence of each position in the language that opens its id."""
+    return corpus.sentences.get(ORIGINAL) or tuple(
+        corpus.sentences[code][i] for i, code in enumerate(documents(corpus))
+    )
+
+
+def languages_of_x(corpus: ParallelCorpus) -> list[str]:
+    """The languages of a corpus of edits, without what stands in the place of one."""
+    return [code for code in corpus.languages if code not in (ORIGINAL, EDITED)]
+
+
+def every_x(kind: str) -> list[ParallelCorpus]:
+    """The corpora of a kind, by the languages of X: those with edits, and of exchanges the others."""
+    return [load_minimal_pairs(kind, x) for x in (False, True) if not x or kind in EXCHANGES]
 
 
 # --- what each subject says ----------------------------------------------------------------------
@@ -90,23 +115,21 @@ def shares_apart(stored: Value, computed: Value) -> float:
 def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     """Twice whether cos(X, A) > cos(X, B), a tie 1: uint8 ``(n_layers, n_languages, n)``.
 
-    ``corpus`` is one of `load_minimal_pairs`; X is in each of its languages but the edited, also in
-    that of A, where X is A and the answer is given. ``own``: X is the sentence of the position.
+    ``corpus`` is one of `load_minimal_pairs`; X is in each of its `languages_of_x`, also in that
+    of A, where X is A and the answer is given. ``own``: X is the sentence of the position.
     ``other``: that of the position before, of which A is no translation either: one half, unless
     edited sentences are odd whatever they are compared with.
     """
-    reading, language_of = (
-        subject.read(corpus),
-        np.array(documents(corpus)),
-    )  # before ":", the language
-    codes = [code for code in corpus.languages if code != EDITED]
-    places = [codes.index(code) * len(language_of) + i for i, code in enumerate(language_of)]
+    reading, codes, n = subject.read(corpus), languages_of_x(corpus), len(corpus)
     by_order: dict[str, list[list[np.ndarray]]] = {"own": [], "other": []}
     for vectors in reading.layers():
-        stack = sparse.vstack if reading.counts else np.concatenate
-        a, b = stack([vectors[code] for code in codes], dtype=np.float64)[places], vectors[EDITED]
+        b, a = vectors[EDITED], vectors.get(ORIGINAL)
+        if a is None:
+            stack = sparse.vstack if reading.counts else np.concatenate
+            places = [codes.index(code) * n + i for i, code in enumerate(documents(corpus))]
+            a = stack([vectors[code] for code in codes], dtype=np.float64)[places]
         for name, shift in (("own", 0), ("other", 1)):
-            order = np.roll(np.arange(len(language_of)), shift)
+            order = np.roll(np.arange(n), shift)
             moved = [vectors[code][order] for code in codes]
             by_order[name].append([1 + np.sign(cosines(x, a) - cosines(x, b)) for x in moved])
     return {name: np.array(layers).astype(np.uint8) for name, layers in by_order.items()}
