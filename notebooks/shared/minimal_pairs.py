@@ -3,19 +3,21 @@
 ``data/minimal-pairs`` has sentences of Parallel UD that its ``make.py`` edits by rules. X is a
 sentence, A its translation, B what A became. Where two of its words changed places, B has the words
 and the length of A, so no bag tells them apart; the order of what X and A write alike does
-(`EditDistance`).
+(`Spelling`).
 """
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from anyascii import anyascii
 from matplotlib.figure import Figure
 
 from shared.abx_tables import at_last
@@ -37,7 +39,7 @@ from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.results.ledger import Value
 from xlx.text import files
-from xlx.text.languages import LANGUAGES
+from xlx.text.languages import kind_of_language
 from xlx.text.parallel import ParallelCorpus, documents
 
 sparse = deferred("scipy.sparse")
@@ -98,7 +100,7 @@ def languages_of_x(corpus: ParallelCorpus) -> list[str]:
 
 
 def every_x(kind: str) -> list[ParallelCorpus]:
-    """The corpora of a kind, by the languages of X: those with edits, and of exchanges the others."""
+    """The corpora of a kind: X in the languages with edits, of exchanges also in the others."""
     return [load_minimal_pairs(kind, x) for x in (False, True) if not x or kind in EXCHANGES]
 
 
@@ -166,104 +168,107 @@ def edit_distance(first: str, second: str) -> int:
     more, less, distance = whole, 0, len(first)
     for letter in second:
         same = places[letter]
-        kept = (((same & more) + more) ^ more) | same
-        longer, shorter = less | (whole & ~(kept | more)), more & kept
+        diagonal = (((same & more) + more) ^ more) | same
+        longer, shorter = less | (whole & ~(diagonal | more)), more & diagonal
         distance += (longer >> (len(first) - 1)) - (shorter >> (len(first) - 1))
         longer, shorter = (longer << 1 | 1) & whole, (shorter << 1) & whole
         more, less = shorter | (whole & ~(same | less | longer)), longer & (same | less)
     return distance
 
 
-#: Cyrillic and Greek letters, and what stands for each in Latin script.
-_LETTERS = "абвгдежзийклмнопрстуфхцчшщъыьэюяѐёіїєґјљњћђџαβγδεζηθικλμνξοπρστυφχψως"
-_LATIN = (
-    "a b v g d e ž z i j k l m n o p r s t u f h c č š šč  y  e ju ja e jo i ji je g j lj nj ć đ dž"
-    " a v g d e z i th i k l m n x o p r s t y f ch ps o s"
-)
-_LATIN_OF = dict(zip(_LETTERS, _LATIN.split(" "), strict=True))
+@cache
+def in_latin(text: str) -> str:
+    """A text in small Latin letters without accents, a character at a time, by `anyascii`.
 
-
-def romanised(text: str) -> str:
-    """A text with Cyrillic and Greek letters in Latin script, and Korean syllables by their names.
-
-    Letter by letter, without accents of Greek; all else stays as it is.
+    So it cannot know how a character is read in its word: Japanese kanji come out in Mandarin,
+    Arabic without its vowels, Thai vowels before their consonants where they are written so.
     """
-    letters = []
-    for character in unicodedata.normalize("NFC", text):
-        low, name = character.lower(), unicodedata.name(character, "")
-        latin = _LATIN_OF.get(low, _LATIN_OF.get(unicodedata.normalize("NFD", low)[0], character))
-        if name.startswith("HANGUL SYLLABLE "):
-            latin = name.split()[-1].lower()
-        letters.append(latin.capitalize() if character != low else latin)
-    return "".join(letters)
+    return anyascii(text).lower()
+
+
+@cache
+def _places_of_words(text: str) -> dict[str, int]:
+    """Runs of digits, or of letters, that a text has once: where they stand."""
+    words = re.findall(r"\d+|[^\W\d_]+", text.lower())
+    return {word: i for i, word in enumerate(words) if words.count(word) == 1}
+
+
+def order_distance(first: str, second: str) -> int:
+    """How many pairs of words and numbers that two texts share stand in another order.
+
+    Kendall's distance between the orders of what each of the texts has once.
+    """
+    places = _places_of_words(second)
+    order = [places[word] for word in _places_of_words(first) if word in places]
+    return sum(a > b for a, b in combinations(order, 2))
 
 
 @dataclass(frozen=True)
-class EditDistance:
-    """Says that A is nearer than B if fewer changes of characters make it X; it reads no word.
+class Spelling:
+    """Says that A is nearer than B by a distance of texts; it reads no word.
 
     ``write``: what is done to every text before.
     """
 
+    distance: Callable[[str, str], int]
     write: Callable[[str], str] = str
 
     def told(self, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
         """``own`` as of `edits_told`, of one layer."""
-        written = {code: [*map(self.write, texts)] for code, texts in corpus.sentences.items()}
-        edited, of = written.pop(EDITED), documents(corpus)
-        ahead = [
-            [
-                np.sign(edit_distance(x, b) - edit_distance(x, written[code][i]))
-                for i, (x, b, code) in enumerate(zip(texts, edited, of, strict=True))
-            ]
-            for texts in written.values()
-        ]
+        a, b = ([*map(self.write, x)] for x in (originals(corpus), corpus.sentences[EDITED]))
+        ahead = []
+        for code in languages_of_x(corpus):
+            rows = zip(map(self.write, corpus.sentences[code]), a, b, strict=True)
+            ahead.append([np.sign(self.distance(x, z) - self.distance(x, y)) for x, y, z in rows])
         return {"own": 1 + np.array(ahead)[None]}
 
 
 @cache
-def _told_by_spelling(rule: EditDistance, kind: str) -> dict[str, np.ndarray]:
-    return rule.told(load_minimal_pairs(kind))
+def _told_by_spelling(rule: Spelling, kind: str, place: int) -> dict[str, np.ndarray]:
+    return rule.told(every_x(kind)[place])
 
 
-Asked = Subject | EditDistance
+Asked = Subject | Spelling
 
 
-def answers(subjects: Sequence[Asked], kind: str) -> list[dict[str, np.ndarray]]:
-    """`edits_told` of each subject, by a rule of spelling where it is one."""
-    models = [x for x in subjects if not isinstance(x, EditDistance)]
-    read = iter(edits_told(models, load_minimal_pairs(kind)))
-    return [
-        _told_by_spelling(x, kind) if isinstance(x, EditDistance) else next(read) for x in subjects
-    ]
+def answers(subjects: Sequence[Asked], kind: str, what: str = "own") -> list[np.ndarray]:
+    """`edits_told` of each subject on `every_x`, ``(n_layers, n_languages, n)``."""
+    models, parts = [x for x in subjects if not isinstance(x, Spelling)], []
+    for place, corpus in enumerate(every_x(kind)):
+        read = iter(edits_told(models, corpus))
+        values = [
+            _told_by_spelling(x, kind, place) if isinstance(x, Spelling) else next(read)
+            for x in subjects
+        ]
+        parts.append([value[what] for value in values])
+    return [np.concatenate(values, axis=1) for values in zip(*parts, strict=True)]
 
 
 def worked(kind: str, start: str, x: str, subjects: Mapping[str, Asked]) -> pd.DataFrame:
     """The edit of a kind whose A begins with ``start``: X, A, B, and what each subject says."""
-    text = load_minimal_pairs(kind)
-    originals = [text.sentences[code][i] for i, code in enumerate(documents(text))]
-    at = next(i for i, a in enumerate(originals) if a.startswith(start))
-    rows = {
-        f"X ({x})": text.sentences[x][at],
-        "A": originals[at],
-        "B": text.sentences[EDITED][at],
-    }
-    place = [code for code in text.languages if code != EDITED].index(x)
-    values = answers([*subjects.values()], kind)
-    said = [("B", "tie", "A")[int(value["own"][-1, place, at])] for value in values]
+    corpora = every_x(kind)
+    before, codes = originals(corpora[0]), [x for text in corpora for x in languages_of_x(text)]
+    at = next(i for i, a in enumerate(before) if a.startswith(start))
+    sentences = corpora[-1].sentences | corpora[0].sentences
+    rows = {f"X ({x})": sentences[x][at], "A": before[at], "B": sentences[EDITED][at]}
+    said = [
+        ("B", "tie", "A")[int(value[-1, codes.index(x), at])]
+        for value in answers([*subjects.values()], kind)
+    ]
     rows |= {f"nearer to X, {name}": answer for name, answer in zip(subjects, said, strict=True)}
     return pd.DataFrame({"": rows})
 
 
-#: The rules of spelling: as a text is written, and with Cyrillic letters in Latin script.
+#: The rules of spelling, the characters as they are written or in Latin letters.
 BY_SPELLING = {
-    "edit distance": EditDistance(),
-    "edit distance, in Latin letters": EditDistance(romanised),
+    "edit distance": Spelling(edit_distance),
+    "edit distance, in Latin letters": Spelling(edit_distance, in_latin),
+    "order of shared words": Spelling(order_distance, in_latin),
 }
 
 
 def standard_subjects(models: Sequence[str], untrained: Sequence[str] = ()) -> dict[str, Asked]:
-    """Length and edit distance; of each model its bag, where named itself untrained, and itself."""
+    """Length and spelling; of each model its bag, where named itself untrained, and itself."""
     named: dict[str, Asked] = {LENGTH_ALONE: Length(), **BY_SPELLING}
     for model in models:
         named[f"bag, {model}"] = BagOfSubwords(model)
@@ -273,8 +278,18 @@ def standard_subjects(models: Sequence[str], untrained: Sequence[str] = ()) -> d
     return named
 
 
-#: Which X are compared: none but those that are in one script with A, or those that are not.
-SIDES = {"X and A in one script": True, "in two scripts": False}
+#: Languages in which the verb comes last.
+VERB_LAST = ("hi", "ja", "ko", "tr")
+#: Which X are compared: with the verb elsewhere, in the script of A or in another; or with it last.
+SIDES = ("one script", "two scripts", "verb last")
+
+
+def side_of(x: str, a: str) -> str:
+    """Which of `SIDES` the languages of X and A are on; that of A never has the verb last."""
+    if x in VERB_LAST:
+        return "verb last"
+    script, other = (kind_of_language(code)[2] for code in (x, a))
+    return "one script" if script == other else "two scripts"
 
 
 def shares(
@@ -309,17 +324,15 @@ def _scores(
     """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
     texts = [load_minimal_pairs(kind) for kind in kinds]
     language_of = np.array([code for text in texts for code in documents(text)])
-    codes = np.array([code for code in texts[0].languages if code != EDITED])
+    codes = np.array([code for text in every_x(kinds[0]) for code in languages_of_x(text)])
     compared = language_of != codes[:, None]  # (n_languages, n): X is no A
     if side:
-        scripts = {code: LANGUAGES[code].script for code in codes}
-        of_x, of_a = (np.array([scripts[code] for code in of]) for of in (codes, language_of))
-        compared &= (of_x[:, None] == of_a) == SIDES[side]
+        compared &= np.array([[side_of(x, a) == side for a in language_of] for x in codes])
     there = compared.any(axis=0)  # Russian and Chinese have no other of their script
     domains = np.array([document for text in texts for document in text.domains])
-    read, scores = [answers([*subjects.values()], kind) for kind in kinds], {}
+    read, scores = [answers([*subjects.values()], kind, what) for kind in kinds], {}
     for label, values in zip(subjects, zip(*read, strict=True), strict=True):
-        twice = np.concatenate([value[what] for value in values], axis=-1)[..., there]
+        twice = np.concatenate(values, axis=-1)[..., there]
         chosen = compared[:, there]
         score = (twice * chosen).sum(axis=1) / (2 * chosen.sum(axis=0))
         scores[label] = score, ((twice == 1) & chosen).sum(axis=1) / chosen.sum(axis=0)
@@ -387,6 +400,27 @@ def _over_languages(
     return pd.concat(rows)
 
 
+def shares_by_side(
+    subjects: Mapping[str, Asked], groups: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """`shares` of each of `SIDES`, which is in the column ``X``."""
+    return pd.concat([shares(subjects, groups, side=side).assign(X=side) for side in SIDES])
+
+
+def beyond_by_side(
+    subjects: Mapping[str, Asked],
+    pairs: Sequence[tuple[str, str]],
+    groups: Mapping[str, Sequence[str]],
+) -> pd.DataFrame:
+    """`beyond` at the last layer of each model, by ``kind`` (of ``groups``) and side, ``X``."""
+    tables = [
+        at_last(beyond(subjects, pairs, kinds, side), "layer").assign(kind=name, X=side)
+        for name, kinds in groups.items()
+        for side in SIDES
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
 def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
     """Model by kind: the share over languages at the last layer, as text with its interval."""
     rows = rows_of(at_last(table, "layer"), language=MEAN)
@@ -398,16 +432,20 @@ def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
 
 @styled
 def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """The share over the depth of each model, one panel per kind; dashed: the edit distance."""
+    """The share over the depth of each model, a panel per kind and side; black: `BY_SPELLING`.
+
+    ``table`` as of `shares_by_side`.
+    """
     rows = rows_of(table, language=MEAN)
-    style = Curves(wrap=3, every=3, width=2.7, height=2, sharex="col")
+    style = Curves(every=3, width=2.7, height=1.9, sharex="col")
     drawn = rows[rows["model"].isin(models)]
-    on = curves(drawn, "depth", "share", hue="model", col="kind", style=style)
+    on = curves(drawn, "depth", "share", hue="model", row="X", col="kind", style=style)
     across(on, y=0.5)
-    line = {"color": "black", "linewidth": 1, "linestyle": (0, (5, 2))}
-    rival = rows_of(rows, model=next(iter(BY_SPELLING))).set_index("kind")["share"]
-    for kind, axes in on.axes.items():
-        axes.axhline(rival[kind], **line)
+    handles = []
+    for rule, dashes in zip(BY_SPELLING, ((5, 2), (1, 1), (5, 1, 1, 1)), strict=True):
+        line = {"color": "black", "linewidth": 1, "linestyle": (0, dashes)}
+        for (side, kind), axes in on.axes.items():
+            axes.axhline(rows_of(rows, model=rule, X=side, kind=kind)["share"].item(), **line)
+        handles.append(handle(rule, line))
     x = "depth: 0 is the embeddings, 1 the last layer"
-    y = "share with A nearer to X than B"
-    return on.done(x, y, handles=[handle("edit distance, without a model", line)])
+    return on.done(x, "share with A nearer to X than B", handles=handles)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared import minimal_pairs
 from shared.abx_tables import at_last
 from shared.minimal_pairs import (
     COMPOSED,
@@ -13,15 +12,22 @@ from shared.minimal_pairs import (
     EDITS,
     EXCHANGES,
     GROUPS,
+    ORIGINAL,
     SIDES,
-    EditDistance,
+    Spelling,
     beyond,
     edit_distance,
     edits_told,
-    load_minimal_pairs,
+    every_x,
+    in_latin,
+    languages_of_x,
+    order_distance,
+    originals,
     shares,
+    side_of,
 )
-from xlx.experiment.scoring import FunctionSubject, Length
+from xlx.experiment.abx_scores import before_training
+from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject
 from xlx.text.parallel import ParallelCorpus
 
 CHARACTERS = FunctionSubject(
@@ -30,6 +36,12 @@ CHARACTERS = FunctionSubject(
         [np.bincount([ord(x) % 99 for x in row], minlength=99) for row in text]
     ),
 )
+
+
+def planted(**sentences: str) -> ParallelCorpus:
+    """One position, whose A is English."""
+    texts = {code: (text,) for code, text in sentences.items()}
+    return ParallelCorpus("planted", texts, ("en:1",), ("1",), "", "")
 
 
 def made(vectors: dict[str, np.ndarray], of: list[str]) -> tuple[FunctionSubject, ParallelCorpus]:
@@ -62,10 +74,15 @@ def test_a_literal_loop(seed: int, n: int) -> None:
 
 @pytest.mark.parametrize("kind", EDITS)
 def test_what_is_shipped(kind: str) -> None:
-    text = load_minimal_pairs(kind)
-    originals = [text.sentences[id_[:2]][i] for i, id_ in enumerate(text.ids)]
+    text, *others = every_x(kind)
+    before = originals(text)
+    assert before == tuple(text.sentences[id_[:2]][i] for i, id_ in enumerate(text.ids))
     assert len({*zip(text.ids, text.sentences[EDITED], strict=True)}) == len(text)
-    for a, b in zip(originals, text.sentences[EDITED], strict=True):
+    for other in others:
+        assert (other.ids, other.sentences[ORIGINAL]) == (text.ids, before)
+        assert other.sentences[EDITED] == text.sentences[EDITED]
+        assert not {*languages_of_x(other)} & {*languages_of_x(text)}
+    for a, b in zip(before, text.sentences[EDITED], strict=True):
         assert a != b
         if kind in EXCHANGES:
             assert sorted(a) == sorted(b)
@@ -129,30 +146,71 @@ def test_an_edit_distance_is_that_of_its_table(first: str, second: str) -> None:
 def test_an_edit_distance_sees_order_and_no_word(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = ("".join(rng.choice([*letters], 12)) for letters in ("abcdefgh", "ijklmnop"))
-    sentences = {"de": (f"{x} und {y}",), "en": (f"{x} and {y}",), EDITED: (f"{y} and {x}",)}
-    corpus = ParallelCorpus("planted", sentences, ("en:1",), ("1",), "", "")
-    upper = EditDistance(str.upper)
-    for rule in (EditDistance(), upper):
-        assert rule.told(corpus)["own"].tolist() == [[[2], [2]]]  # X in the order of A
-    turned = {**sentences, "de": (f"{y} und {x}",)}  # which it takes for meaning
-    corpus = ParallelCorpus("planted", turned, ("en:1",), ("1",), "", "")
-    assert upper.told(corpus)["own"][0, 0, 0] == 0
+    same = {"en": f"{x} and {y}", EDITED: f"{y} and {x}"}
+    turned, other = f"{y} und {x}", "щ" * 29
+    for write in (str, str.upper):
+        rule = Spelling(edit_distance, write)
+        assert rule.told(planted(de=f"{x} und {y}", **same))["own"].tolist() == [[[2], [2]]]
+        assert rule.told(planted(de=turned, **same))["own"][0, 0, 0] == 0  # order, no meaning
+        assert rule.told(planted(ru=other, **same))["own"][0, 0, 0] == 1  # no letter is shared
+
+
+def test_names_in_other_letters_are_alike_in_latin_ones() -> None:
+    texts = {"ru": "Обама видит Вангу", "en": "Obama sees Wanga", EDITED: "Wanga sees Obama"}
+    told = [
+        Spelling(edit_distance, x).told(planted(**texts))["own"][0, 0, 0] for x in (str, in_latin)
+    ]
+    assert told == [1, 2]
+    unread = in_latin("Щит Ё! Καλημέρα; 한국어 é 中 42 東京")
+    assert unread == "shchit e! kalimera; hangugeo e zhong 42 dongjing"  # and no "tokyo"
+
+
+@given(
+    st.permutations(["a", "b", "c", "7", "12", "d"]),
+    st.permutations(["a", "b", "c", "7", "12", "e"]),
+)
+def test_an_order_of_shared_words_is_that_of_all_pairs(first: list, second: list) -> None:
+    shared = [x for x in first if x in second]
+    turned = [
+        second.index(x) > second.index(y) for i, x in enumerate(shared) for y in shared[i + 1 :]
+    ]
+    assert order_distance(" ".join(first), " ".join(second)) == sum(turned)
+
+
+def test_an_order_of_shared_words_sees_numbers_and_names_alone() -> None:
+    rule, texts = (
+        Spelling(order_distance, in_latin),
+        {"en": "In 1990 it had 7", EDITED: "In 7 it had 1990"},
+    )
+    assert rule.told(planted(ja="1990年には7つ", **texts))["own"][0, 0, 0] == 2
+    assert rule.told(planted(ja="1990年です", **texts))["own"][0, 0, 0] == 1
+    assert order_distance("7 and 7 or 8", "8 and 7 or 7") == 2  # "8" with two words; "7" is twice
+
+
+def test_a_bag_sees_words_and_a_twin_what_is_equal() -> None:
+    texts = {"en": "The cat saw a dog.", "de": "The cat saw a dog.", EDITED: "A dog saw the cat."}
+    bag, twin = BagOfSubwords("mini-xlmr"), Subject(before_training("mini-xlmr"))
+    for subject in (bag, twin):
+        (value,) = edits_told([subject], planted(**texts))
+        assert (value["own"] == 2).all()  # X is A, and "The" is no "the"
+        (value,) = edits_told([subject], planted(**{**texts, EDITED: texts["en"]}))
+        assert (value["own"] == 1).all()
+    swapped = {"en": "it saw cats and it saw dogs", EDITED: "it saw dogs and it saw cats"}
+    (value,) = edits_told([bag], planted(de="er sah cats", **swapped))
+    assert (value["own"] == 1).all()  # another word order is not seen
 
 
 def test_sides_are_parts_of_all_exchanges() -> None:
-    subjects = {"ends": EditDistance()}
+    subjects = {"ends": Spelling(edit_distance)}
     whole = shares(subjects, {COMPOSED: EXCHANGES}).set_index("language")
-    one, two = (
-        shares(subjects, {COMPOSED: EXCHANGES}, side=side).set_index("language") for side in SIDES
-    )
-    assert {*whole.index} - {*one.index} == {"ru", "zh"}
-    for code in one.index.drop(
-        "mean"
-    ):  # of five other languages in Latin letters, two that are not
-        mean = (5 * one.at[code, "share"] + 2 * two.at[code, "share"]) / 7
-        assert whole.at[code, "share"] == pytest.approx(mean)
-
-
-def test_other_scripts_are_put_into_latin_letters_and_the_rest_stays() -> None:
-    read = minimal_pairs.romanised("Щит, љубав Ё! Καλημέρα; 한국어 é 中 42")
-    assert read == "Ščit, ljubav Jo! Kalimera; hangugeo é 中 42"
+    sides = {
+        side: shares(subjects, {COMPOSED: EXCHANGES}, side=side).set_index("language")
+        for side in SIDES
+    }
+    assert {*whole.index} - {*sides["one script"].index} == {"ru", "zh"}
+    codes = [x for text in every_x("names") for x in languages_of_x(text)]
+    for a in whole.index.drop("mean"):
+        n = {side: sum(side_of(x, a) == side for x in codes if x != a) for side in SIDES}
+        mean = sum(k * sides[side].at[a, "share"] for side, k in n.items() if k) / (len(codes) - 1)
+        assert whole.at[a, "share"] == pytest.approx(mean)
+    assert [side_of(*pair) for pair in (("fi", "de"), ("th", "zh"), ("tr", "it"))] == [*SIDES]
