@@ -36,7 +36,6 @@ from making import (
     write_packed,
     write_table,
 )
-
 from xlx.text.files import letters, tsv
 from xlx.text.trees import comment, sentence_blocks
 
