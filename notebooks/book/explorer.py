@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from notebooks.shared import mexa_tables
+from notebooks.shared import held_out, mexa_tables
 from xlx.experiment.abx_scores import before_training, history
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Subject, subject_scores
@@ -27,7 +27,7 @@ from xlx.report.explorer import (
     pivot_rows,
     score_rows,
 )
-from xlx.results.settings import settings
+from xlx.results.settings import current, settings
 from xlx.results.store import write_whole
 from xlx.results.work import MissingResultError
 from xlx.text import parallel
@@ -39,6 +39,7 @@ MODELS = (
     "gemma-3-270m",
     "all-MiniLM-L6-v2",
     "embeddinggemma-300m",
+    "qwen2.5-coder-0.5b-instruct",
     "mini-xlmr",
     "mini-infoxlm",
     "mini-mbert",
@@ -52,7 +53,7 @@ MODELS = (
     "mini-llama-bi2",
     "mini-llama-bi20",
 )
-DECODERS = ("gemma", "mini-llama")
+DECODERS = ("gemma", "qwen", "mini-llama")
 #: Languages of the pairs in MEXA's text that WMT24++ has not, as in `mexa-1-alignment`.
 MORE = ("af", "am", "ar_Latn", "bo", "ht", "hy", "id", "ka", "sw", "tl", "yo", "zu")
 
@@ -118,6 +119,7 @@ def entries(
 
     Beside MEXA stand the `letter_rows` of its text, "letters".
     """
+    plans = held_out.plans()
     for number, text in enumerate(corpora):
         letters = letter_rows(text) if number else None
         for model in models:
@@ -125,13 +127,14 @@ def entries(
                 yield f"{number}|{model}|MEXA|{space}|letters", letters
             decoder = number and model.startswith(DECODERS)
             pooling = "weighted_mean" if decoder else "mean"
+            measures, plan = [*SHOWN_MEASURES][number and 4 :][:4], plans.get(model)
             for who, subject in subjects(model, pooling):
-                measures = [*SHOWN_MEASURES][number and 4 :][:4]
                 for space in SHOWN_SPACES:
-                    scores = pair_scores(subject, text, measures, space)
-                    if number and not scores:
-                        english = english_scores(subject, text, pooling, space)
-                        scores = {} if english is None else {"MEXA": english}
+                    with settings(dtype=plan.dtype if plan else current().dtype):
+                        scores = pair_scores(subject, text, measures, space)
+                        if number and not scores:
+                            english = english_scores(subject, text, pooling, space)
+                            scores = {} if english is None else {"MEXA": english}
                     for measure, rows in scores.items():
                         yield f"{number}|{model}|{measure}|{space}|{who}", rows
 
