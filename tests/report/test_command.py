@@ -27,7 +27,7 @@ from xlx.report.inputs import (
     reported_text,
 )
 from xlx.results import paths
-from xlx.subjects import folders, identity, states
+from xlx.subjects import folders, identity, loading, states
 from xlx.text.parallel import ParallelCorpus
 
 LAST_STEP = str(identity.checkpoints("mini-infoxlm")[-1].path)
@@ -120,6 +120,24 @@ def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
     night = tiny.save(tmp_path / "night" / "checkpoint-500", seed=1)
     assert reported_model(str(night)).label == "night/checkpoint-500"
+
+
+def test_a_model_of_others_is_loaded_once(
+    tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, load_model = [], folders.load_model
+
+    def counted(label: str, *rest: object) -> tuple:
+        loaded.append(label)
+        return load_model(label, *rest)
+
+    monkeypatch.setattr(folders, "load_model", counted)
+    ours = str(tiny.save(tmp_path / "model", seed=7))
+    shown("report", ours, *SMALL, "--reference", "none", "--out", tmp_path / "out")
+    assert loaded == [ours]
+    reported_models([ours, "mini-infoxlm"])  # where there are several none is held
+    loading.load(ours)
+    assert loaded == [ours] * 3
 
 
 def test_names_of_files_are_of_one_name_each() -> None:

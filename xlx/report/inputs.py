@@ -4,7 +4,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -49,6 +49,8 @@ class ReportedModel:
     fingerprint: str
     vector: str = ""  # whose sentence vector it is, in words
     special_tokens: bool = False  # whether those that the tokenizer adds are pooled
+    # of others' models, which is seen to say what it is; held, so that it is loaded once
+    encoder: loading.Encoder | None = field(default=None, repr=False, compare=False)
 
 
 def reported_model(
@@ -96,7 +98,7 @@ def _of_folder(name: Name) -> ReportedModel:
     ours = folder.is_relative_to(paths.MODELS) or twin_parts(label) or label in public_models()
     config = folders.load_config(label, folder)
     # What others' models do with text is seen, not looked up.
-    encoder = None if ours else loading.load(name)
+    encoder = None if ours else loading.hold(name)
     kind = folders.kind_of(config) if encoder is None else encoder.kind
     declared, identity = own_vector(label, folder), identify(name)
     pooling = _usual_pooling(kind)
@@ -113,7 +115,7 @@ def _of_folder(name: Name) -> ReportedModel:
     label = series_name(identity)
     if _CHECKPOINT.fullmatch(label):
         label = f"{folder.resolve().parent.name}/{label}"
-    return ReportedModel(name, label, kind, pooling, identity.fingerprint, vector)
+    return ReportedModel(name, label, kind, pooling, identity.fingerprint, vector, encoder=encoder)
 
 
 def reported_models(
@@ -126,6 +128,8 @@ def reported_models(
     ValueError for one model under two names.
     """
     models = [reported_model(name, **options) for name in dict.fromkeys(names)]
+    if len(models) > 1:  # together they may not fit into memory
+        models = [replace(model, encoder=None) for model in models]
     first: dict[str, ReportedModel] = {}
     for model in models:
         if (same := first.setdefault(model.fingerprint, model)) is not model:
@@ -133,7 +137,11 @@ def reported_models(
     if references is None:
         usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
         references = [name for name in usual if (paths.MODELS / name).is_dir()]
-    others = [reported_model(name) for name in dict.fromkeys(references) if name != "none"]
+    others = [
+        replace(reported_model(name), encoder=None)
+        for name in dict.fromkeys(references)
+        if name != "none"
+    ]
     several = [*models, *(x for x in others if x.fingerprint not in first)]
     times = Counter(x.label for x in several)
     apart = [

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pandas as pd
 
@@ -279,6 +280,9 @@ def load(
     device_map = device_map or (current().device_map if device is None else None)
     torch_device = device_of(device)
     label, folder, step = _found(name, step, revision)
+    content = content_of(label, folder)
+    if options == (None,) * len(options) and (there := _HELD.get((label, content, current()))):
+        return there
     if device_map is None and quantization is None:
         folders.check_fits(label, model_files(label, folder), weight_type(dtype), torch_device)
     config, model = folders.load_model(label, folder, weight_type(dtype), device_map, quantization)
@@ -287,7 +291,6 @@ def load(
     if kind == "encoder-decoder":
         model = model.get_encoder()
     model.requires_grad_(False).eval()
-    content = content_of(label, folder)
     words = _words(label, folder, content)
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
@@ -308,6 +311,17 @@ def load(
         note = f"its folder brings code of its own, which is not run: it is read as {name}"
         encoder = replace(encoder, notes=(note,))
     return _as_observed(encoder, folders.reads_both_ways(config))
+
+
+#: Models that somebody holds: label, content and settings → model.
+_HELD: WeakValueDictionary[tuple, Encoder] = WeakValueDictionary()
+
+
+def hold(name: Name) -> Encoder:
+    """As `load`; while what it gives is in use, `load` gives it for that name again."""
+    encoder = load(name)
+    _HELD[encoder.name, encoder.fingerprint, current()] = encoder
+    return encoder
 
 
 #: Model inputs of a text or pair: ``input_ids``, and for a model that is told ``token_type_ids``.
