@@ -389,8 +389,8 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     curves(twins, "layer", "score", hue="task", style=drawn, on=on)
     for (part, model), axes in on.axes.items():
         for task in (task for task in ("LD", MATCHED) if kind[task] == part):
-            (level,) = rows_of(bags, model=model, task=task)["score"]
-            axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
+            for level in rows_of(bags, model=model, task=task)["score"]:
+                axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
     across(on, y=CHANCE)
     handles = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared import mexa_tables, regressions
-from shared.abx_tables import PAIR
+from shared.abx_tables import AT_HAND, PAIR, scored_at_hand
 from shared.mexa_tables import (
     control_scores,
     cover,
@@ -23,6 +23,7 @@ from shared.mexa_tables import (
 )
 from shared.shown import with_interval
 from xlx.experiment import probing
+from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
 from xlx.experiment.scoring import reported_measures, subject_scores
 from xlx.measures import statistics
@@ -51,6 +52,8 @@ SETTINGS = [
 ]
 #: Measures that MEXA is compared with (5.3).
 OTHER_MEASURES = ("cosine", "retrieval to pivot", "biased CKA", "RSA by ranks", "MD", "LD")
+#: What stands in the table of all measures and is not compared.
+_NOT_COMPARED = ("MEXA", "retrieval", "retrieval from pivot", "RSA", MATCHED)
 #: The paper's nine models on the hub, by the last part of their names, and as it prints them.
 PRINTED_MODELS = {
     "gemma-2-9b": "Gemma 2 9B",
@@ -279,6 +282,12 @@ def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def other_measures(table: pd.DataFrame) -> list[str]:
+    """`OTHER_MEASURES`, and what somebody added: of the ``measure`` of a table."""
+    several = dict.fromkeys([*OTHER_MEASURES, *table["measure"]])
+    return [name for name in several if name not in _NOT_COMPARED]
+
+
 def pair_measures(
     names: Sequence[Name],
     text: ParallelCorpus,
@@ -286,19 +295,25 @@ def pair_measures(
     poolings: Sequence[str],
     max_length: int | None = None,
 ) -> pd.DataFrame:
-    """As `middle_measures`, of `scoring.reported_measures`, with the pivot."""
+    """As `middle_measures`, of `scoring.reported_measures`, with the pivot.
+
+    A measure that was added is of `abx_tables.AT_HAND` where a model has no weights here.
+    """
     tables = []
     for name, pooling in product(names, poolings):
         options = {"pooling": pooling, "max_length": max_length}
-        (scores,) = subject_scores([name], text, reported_measures(), partial=True, **options)
-        table = scores.table()
-        layers = middle_layers(len(scores.layers) - 1)
-        table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]
-        others = table["language_1"].where(table["language_1"] != pivot, table["language_2"])
-        table = table.assign(language=others, measure=table["task"])
-        means = table.groupby(["measure", "language"], sort=False, as_index=False)["score"].mean()
-        named = {"model": scores.model, "pooling": pooling, "states": "raw"}
-        tables.append(means.rename(columns={"score": "value"}).assign(**named))
+        (ours,) = subject_scores([name], text, reported_measures(), partial=True, **options)
+        named = {"model": ours.model, "pooling": pooling, "states": "raw"}
+        for scores in (ours, *scored_at_hand([ours], text, **options)):
+            table = scores.table()
+            layers = middle_layers(len(scores.layers) - 1)
+            table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]
+            others = table["language_1"].where(table["language_1"] != pivot, table["language_2"])
+            label = table["task"] + ("" if scores is ours else f" ({AT_HAND})")
+            table = table.assign(language=others, measure=label)
+            means = table.groupby(["measure", "language"], sort=False, as_index=False)
+            means = means["score"].mean().rename(columns={"score": "value"})
+            tables.append(means.assign(**named))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -14,6 +14,7 @@ from xlx.experiment.scoring import (
     Length,
     Subject,
     as_subject,
+    reported_measures,
     subject_scores,
 )
 from xlx.measures import statistics
@@ -29,6 +30,8 @@ stats = deferred("scipy.stats")
 
 #: What is drawn.
 DRAWN = ("LD", "MD", MATCHED)
+#: A model whose weights are shipped.
+AT_HAND = "mini-infoxlm"
 PAIR = ["language_1", "language_2"]
 
 
@@ -69,6 +72,22 @@ def scored_series(
     """`subject_scores` of each series, with the checkpoints whose weights are not shipped."""
     histories = [history(name, leave_out=leave_out, recorded=True) for name in names]
     return [subject_scores(checkpoints, corpus, **options) for checkpoints in histories]
+
+
+def scored_at_hand(
+    measured: Sequence[PairScores],
+    corpus: ParallelCorpus,
+    beside: Sequence[str] = (),
+    **options: object,
+) -> list[PairScores]:
+    """Scores of `AT_HAND` by what somebody added to the registry and ``measured`` does not have.
+
+    Nothing of it is stored, and a public model may have no weights here; ``beside``: tasks that are
+    scored with it. Empty where nothing is missing.
+    """
+    known = {*DRAWN, "retrieval"}.union(*(state.tasks for state in measured))
+    added = [name for name in reported_measures() if name not in known]
+    return subject_scores([AT_HAND], corpus, [*beside, *added], **options) if added else []
 
 
 def run_ends(

@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
-from shared.abx_tables import PAIR, pair_scores
+from shared.abx_tables import AT_HAND, PAIR, pair_scores, scored_at_hand
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import Subject, cached, reported_measures, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
@@ -148,14 +148,20 @@ def frozen(
 
     The table: ``metric`` (of `FROZEN_METRICS`, and of `reported_measures`),
     ``source``, ``target``, ``score``, high is good: L2 and LD have a minus sign. And the layer.
+    A measure that was added is of `abx_tables.AT_HAND` where the model has no weights here.
     ValueError as `states.embed_corpus`.
     """
     (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
     chosen, tables = int(table["layer"].iloc[0]), [table]
-    more = [x for x in reported_measures() if x not in (*FROZEN_METRICS, MATCHED)]
-    for scores in subject_scores([name], corpus, more, partial=True, max_length=max_length):
-        rows = scores.table().query("layer == @chosen")
-        tables += both_directions(rows.groupby([*PAIR, "task"], as_index=False)["score"].mean())
+    asked = [x for x in reported_measures() if x not in (*FROZEN_METRICS, MATCHED)]
+    ours = subject_scores([name], corpus, asked, partial=True, max_length=max_length)
+    for scores in ours:
+        tables += both_directions(pair_scores(scores.table().query("layer == @chosen")))
+    for scores in scored_at_hand(ours, corpus, ["retrieval"], max_length=max_length):
+        best = scores.scores["retrieval"].mean(axis=(1, 2)).argmax()
+        rows = pair_scores(scores.table())
+        rows = rows[(rows["layer"] == best) & (rows["task"] != "retrieval")]
+        tables += both_directions(rows.assign(task=rows["task"] + f" ({AT_HAND})"))
     return pd.concat(tables, ignore_index=True)[["metric", "source", "target", "score"]], chosen
 
 
