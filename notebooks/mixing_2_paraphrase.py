@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shared import mixing_tables
-from shared.mixing_tables import Origin, TaskData, baseline_grid
+from shared.mixing_tables import TaskData, baseline_grid
 from xlx.experiment import grids
 from xlx.experiment.grids import Grid
 from xlx.measures import answers, mixing
@@ -22,26 +22,6 @@ from xlx.text.questions import Questions, stands
 
 #: The measure that has its own threshold in each cell.
 THRESHOLD = "accuracy, threshold by cell"
-
-
-def task_or_pairs(
-    task: str,
-    languages: Sequence[str],
-    source: str,
-    n_train: int | None,
-    n_test: int | None,
-    origin: Origin,
-    split: str,
-    per_context: int | None,
-) -> TaskData:
-    """SICK, of which ``n_test`` pairs are drawn; or "PI" and "QA", by `task_data`."""
-    about = languages, source, n_train, n_test
-    if task == "QA":
-        return mixing_tables.task_data(task, *about, origin, per_context=per_context)
-    if task == "PI":
-        return mixing_tables.task_data(task, *about, origin, split)
-    origin = Origin(train_source=task, test_source=task)
-    return mixing_tables.inference_data(*about, origin, split)[0]
 
 
 def commonest(data: TaskData) -> Grid:

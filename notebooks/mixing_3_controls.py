@@ -17,7 +17,6 @@ from shared.mixing_tables import (
     inference_data,
     second_alone,
     signals,
-    task_data,
 )
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
@@ -141,22 +140,6 @@ def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
         rows[key] = dict(zip(part["setting"], as_points(part), strict=True))
     frame = pd.DataFrame.from_dict(rows, orient="index")[["within", "across"]]
     return frame.set_axis(pd.MultiIndex.from_tuples(rows, names=["task", "model", "condition"]))
-
-
-def task_or_inference(
-    task: str,
-    languages: Sequence[str],
-    source: str,
-    n_train: int | None,
-    n_test: int | None,
-    origin: Origin,
-    per_context: int | None,
-) -> TaskData:
-    """`inference_data` of XNLI, `task_data` of the other tasks."""
-    about = task, languages, source, n_train, n_test, origin
-    if task == "NLI":
-        return inference_data(*about[1:])[0]
-    return task_data(*about, per_context=per_context)
 
 
 def comparisons(values: Mapping) -> dict[str, tuple[str, str]]:

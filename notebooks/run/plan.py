@@ -5,7 +5,9 @@
 The statements of a notebook are executed under the profile's parameters, while `finetune_all` and
 `grid` note what they are given, and no other result is computed: statements that need one, or what
 such a statement would have bound, end there. A run that several notebooks ask for is counted once,
-where it comes first; one that was computed before is counted, too.
+where it comes first; one that was computed before is counted, too. No module declares its runs
+beside: six declarations would take more words than `attempted`, `instead` and `Declared.read`
+have, and would say again what the cells say.
 
 Exact are runs, checkpoints, examples learnt, and the predictions asked at most (every checkpoint is
 in a run's windows). Hours are estimated: by the tokens of `SAMPLE` examples of each set
