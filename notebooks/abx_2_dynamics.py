@@ -293,14 +293,14 @@ def partial_tradeoffs(held: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "LD with", "given", "r", "low", "high"])
 
 
-def beyond_control(held: pd.DataFrame, control: str, meaning: str = MATCHED) -> pd.DataFrame:
+def beyond_control(held: pd.DataFrame, control: str) -> pd.DataFrame:
     """The partial correlation (`ALL_HELD`) of each model less that of a control, by ``model``.
 
     ``value`` with its interval over languages, each left out of both with all its pairs.
     """
     without: dict[str, np.ndarray] = {}
     for model, pairs in held.groupby("model", sort=False):
-        names = ("LD", meaning, *held_sets(pairs, meaning)[ALL_HELD])
+        names = ("LD", MATCHED, *held_sets(pairs, MATCHED)[ALL_HELD])
         rows, n = statistics.language_codes(pairs, PAIR)
         chosen = (rows != np.arange(-1, n)[:, None, None]).all(axis=2)  # the first is of no one
         first, second = statistics.unit_columns(statistics.numbers(pairs, names).T, chosen)

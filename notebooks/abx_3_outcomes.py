@@ -840,7 +840,7 @@ def best_checkpoints(
         cell=(0.2, 0.165),
         edge=(0.5, 1.6),
     )
-    on = language_courses(table, "normalised", style)
+    on = language_courses(table, style)
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
 

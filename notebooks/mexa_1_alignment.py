@@ -137,7 +137,6 @@ def means_table(
 def pivot_squares(
     models: Mapping[Name, str],
     corpus: ParallelCorpus,
-    spaces: Sequence[str] = ("raw", "centred"),
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """μ of each language with each pivot, by model (name → pooling) and space.
 
@@ -145,7 +144,7 @@ def pivot_squares(
     languages of the corpus.
     """
     bags, squares = bag_vectors(corpus), {}
-    for (name, pooling), space in product(models.items(), spaces):
+    for (name, pooling), space in product(models.items(), ("raw", "centred")):
         options = {"space": space, "pooling": pooling, "max_length": None}
         (scores,) = subject_scores([name], corpus, ["MEXA"], **options)
         pairs = scores.table().groupby(["layer", "language_1", "language_2"])["score"].mean()

@@ -50,13 +50,7 @@ def settings_of(values: np.ndarray) -> np.ndarray:
 
 def signals(of_seeds: Sequence[Grid], gold: Examples) -> dict[str, np.ndarray]:
     """Accuracy, that with a threshold by cell, and the AUC of each label, ``(S, L, L, n)``."""
-    logits = np.stack([of_seed.logits for of_seed in of_seeds])
-    measured = {
-        "accuracy": logits.argmax(axis=-1) == gold.labels,
-        THRESHOLD: mixing_tables.thresholds_by_cell(logits, gold.labels) == gold.labels,
-    }
-    measured = {name: right.astype(np.float64) for name, right in measured.items()}
-    return measured | {
+    return mixing_tables.signals(of_seeds, gold.labels, ("accuracy", THRESHOLD)) | {
         f"AUC, {name}": label_aucs(of_seeds, gold.labels, k) for k, name in enumerate(gold.classes)
     }
 

@@ -276,13 +276,13 @@ def standings(
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
-    """A number with its widest known interval: "+0.24 (+0.21 to +0.28)"."""
+def with_span(row: Mapping[str, float]) -> str:
+    """A number with its widest known interval: "0.24 (0.21 to 0.28)"."""
     low, high = (
         row[narrow if np.isnan(row[wide]) else wide]
         for wide, narrow in (("least", "low"), ("most", "high"))
     )
-    return f"{row['value']:{form}} ({low:{form}} to {high:{form}})"
+    return f"{row['value']:.2f} ({low:.2f} to {high:.2f})"
 
 
 # --- figures --------------------------------------------------------------------------------------

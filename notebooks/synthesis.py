@@ -69,11 +69,11 @@ N_PERMUTED = 1000
 # --- models ---------------------------------------------------------------------------------------
 
 
-def over_families(table: pd.DataFrame, value: str, least: float = 0) -> list[float]:
-    """The mean over languages and its interval over their families, cut at ``least`` and 1."""
+def over_families(table: pd.DataFrame, value: str) -> list[float]:
+    """The mean over languages and its interval over their families, cut at 0 and 1."""
     families = language_families(list(table["language"]))
     ends = statistics.mean_interval(table[value].to_numpy(), table["language"].map(families))
-    return np.clip(ends, least, 1).tolist()
+    return np.clip(ends, 0, 1).tolist()
 
 
 def abx_rows(layers: pd.DataFrame) -> pd.DataFrame:

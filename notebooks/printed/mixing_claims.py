@@ -158,11 +158,11 @@ class PrintedScores(Paper):
             low=table["score"] - self.half / 100, high=table["score"] + self.half / 100
         )
 
-    def class_points(self, task: str) -> pd.DataFrame:
-        """Tables by class of a task for a figure."""
+    def class_points(self) -> pd.DataFrame:
+        """Tables by class of XNLI for a figure."""
         tables = {
-            (label, model): source[task, model]
-            for label, source in zip(CLASSES[task], (self.first, self.second), strict=True)
+            (label, model): source["NLI", model]
+            for label, source in zip(CLASSES["NLI"], (self.first, self.second), strict=True)
             for model in self.models
         }
         return self.points(tables, "label", "model")

@@ -64,14 +64,14 @@ def with_lines(
     return [*handles, chance_line(chance)]
 
 
-def language_courses(table: pd.DataFrame, hue: str, style: Cells) -> Panels:
+def language_courses(table: pd.DataFrame, style: Cells) -> Panels:
     """A map of language and checkpoint for each task and model.
 
-    ``table`` also has ``bar``: what the colours of its task are.
+    ``table`` also has ``normalised``, which is drawn, and ``bar``: what the colours of a task are.
     """
     table = table.sort_values("checkpoint", kind="stable")
     tasks, models = order(table, "task"), order(table, "model")
     table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
     table = table.assign(panel=table["task"] + ": " + table["model"])
     style = replace(style, wrap=len(tasks) * len(models), turned=90, bar_by="bar")
-    return heatmap(table, "checkpoint", "language", hue, col="panel", style=style)
+    return heatmap(table, "checkpoint", "language", "normalised", col="panel", style=style)

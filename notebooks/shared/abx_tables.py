@@ -170,7 +170,6 @@ def surface_lines(
     last: Sequence[PairScores],
     corpus: ParallelCorpus,
     max_length: int | None = None,
-    tasks: Sequence[str] = DRAWN,
 ) -> dict[str, pd.DataFrame]:
     """What is scored without a model: label → ``model``, ``task``, ``score`` and its interval.
 
@@ -178,11 +177,11 @@ def surface_lines(
     is next to chance by construction.
     """
     bags = [BagOfSubwords(name, max_length=max_length) for name in names]
-    alone, *bags = subject_scores([Length(), *bags], corpus, tasks)
+    alone, *bags = subject_scores([Length(), *bags], corpus, DRAWN)
     alone = averaged_scores([alone], ["MD"])
     lines: dict[str, list[pd.DataFrame]] = {BAG: [], LENGTH_ALONE: []}
     for bag, state in zip(bags, last, strict=True):
-        lines[BAG].append(averaged_scores([bag], tasks).assign(model=state.model))
+        lines[BAG].append(averaged_scores([bag], DRAWN).assign(model=state.model))
         lines[LENGTH_ALONE].append(alone.assign(model=state.model))
     return {label: pd.concat(tables) for label, tables in lines.items()}
 

@@ -50,12 +50,12 @@ class Plan:
     grid: tuple[str, ...] = ()
 
 
-def first_languages(n: int) -> tuple[str, ...]:
-    """Those of the table and, up to n of FLORES-200, others by the hash of their code."""
+def first_languages() -> tuple[str, ...]:
+    """Those of the table and, up to 100 of FLORES-200, others by the hash of their code."""
     codes = tuple(parallel.tags("flores200-100"))
     rest = [code for code in codes if code not in asked().index]
     rest.sort(key=lambda code: hashlib.sha256(code.encode()).hexdigest())
-    chosen = [*asked().index, *rest][:n]
+    chosen = [*asked().index, *rest][:100]
     return tuple(code for code in codes if code in chosen)
 
 
@@ -68,7 +68,7 @@ def plans() -> Mapping[str, Plan]:
         "qwen2.5-coder-1.5b-instruct": Plan(
             decoded,
             "bfloat16",
-            first_languages(100),
+            first_languages(),
             languages("few topics"),
             languages("few wmt"),
             300,

@@ -50,9 +50,9 @@ def level_table(
     return pd.concat(tables, names=["E′", "model"])
 
 
-def windows_of(levels: Sequence[float], tolerance: float, every: int | None = None) -> Sparing:
-    """Ask what IGAP at these training errors needs, and everything after ``every`` steps."""
-    return Sparing(tuple((level, tolerance) for level in levels), every)
+def windows_of(levels: Sequence[float], tolerance: float) -> Sparing:
+    """Ask what IGAP at these training errors needs."""
+    return Sparing(tuple((level, tolerance) for level in levels))
 
 
 def all_curves(

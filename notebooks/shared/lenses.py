@@ -153,17 +153,18 @@ class Inference:
 
 
 def transfers_of(
-    models: Mapping[Name, Mapping[str, int]], source: str, seeds: Sequence[int]
+    models: Mapping[Name, Mapping[str, int]], seeds: Sequence[int]
 ) -> dict[Name, Transfers]:
-    """Runs that learn the validation part of XNLI until they err no more; model → its recipe's own.
+    """Runs that learn English of the validation part of XNLI until they err no more.
 
-    Their answers on the translations of what they learnt are IGAP's.
+    ``models``: name → what its recipe has otherwise. Their answers on the translations of what they
+    learnt are IGAP's.
     """
     languages, options, usual, _ = SHIPPED["NLI"]
     task, transfers = labelled_task("NLI", languages, **options), {}
     for model, settings in models.items():
         recipe = replace(usual, **WIDE | settings)
-        transfers[model] = transfer_task([model], task, [source], [recipe], seeds, sparing=SPARING)
+        transfers[model] = transfer_task([model], task, ["en"], [recipe], seeds, sparing=SPARING)
     return transfers
 
 

@@ -13,7 +13,7 @@ from shared import claims, controls
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
-from xlx.measures.mixing import OVERALL, MixingError, paired_difference
+from xlx.measures.mixing import OVERALL, paired_difference
 from xlx.results import work
 from xlx.results.deferred import deferred
 from xlx.subjects import identity, loading
@@ -230,7 +230,7 @@ def signals(
     return {x: np.broadcast_to(measured[x](), shape).astype(np.float64) for x in measures}
 
 
-def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) -> np.ndarray:
+def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Classes ``(..., n)`` of logits ``(..., n, C)`` with a threshold of each cell for each class.
 
     To the logits of a class is added what makes its mean probability in the cell its share of the
@@ -239,7 +239,7 @@ def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) 
     logits = np.asarray(logits, dtype=np.float64)
     shares = np.bincount(labels, minlength=logits.shape[-1]) / len(labels)
     wanted = np.log(np.maximum(shares, 1 / (2 * len(labels))))
-    for _ in range(steps):
+    for _ in range(25):
         probability = special.softmax(logits, axis=-1).mean(axis=-2, keepdims=True)
         logits = logits + wanted - np.log(probability)
     return logits.argmax(axis=-1)
@@ -437,14 +437,12 @@ def above_baselines(
     return pd.concat(tables)
 
 
-def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.DataFrame:
-    """A language's rows of tables like `mixing.summary`'s, settings side by side, `as_points`.
+def by_setting(table: pd.DataFrame, *index: str) -> pd.DataFrame:
+    """Means over languages of tables like `mixing.summary`'s, settings side by side, `as_points`.
 
     ``index`` names the columns that tell the rows apart, such as "model"; rows and settings keep
-    the order of the table. MixingError for a language that it lacks.
+    the order of the table.
     """
-    rows = table[table["language"] == language]
-    if rows.empty:
-        raise MixingError(f"the table has no language {language!r}")
+    rows = table[table["language"] == OVERALL]
     points = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
     return points.unstack("setting", sort=False)

@@ -228,9 +228,9 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
     return counts | around | dict(zip(("p_value", "Wilcoxon p"), p_values, strict=True))
 
 
-def improvements(table: pd.DataFrame, keys: Sequence[str], column: str = "delta") -> pd.DataFrame:
-    """`improvement` of the differences in a column, a row for each value of ``keys``."""
-    groups = table.groupby(list(keys), sort=False)[column]
+def improvements(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """`improvement` of the differences in ``delta``, a row for each value of ``keys``."""
+    groups = table.groupby(list(keys), sort=False)["delta"]
     return rowed({key: improvement(deltas.to_numpy()) for key, deltas in groups}, keys)
 
 
