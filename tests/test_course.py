@@ -16,7 +16,8 @@ from traitlets.config import Config
 
 from course import checks, judging
 from tests import slow
-from tests.counts import reading_load
+from tests.counts import FOLDED, reading_load
+from tests.test_notebook_style import WORDS_A_NUMBER
 from tests.test_notebooks import MACHINE, outputs
 from xlx.measures import statistics
 from xlx.results.paths import NOTEBOOKS
@@ -299,6 +300,27 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
     assert said == [judging.NOT_YET + "\n"] * 3
     for answer in ANSWER.findall(titles):
         assert len(ast.parse(answer).body[0].body) <= 5
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_nothing_is_told_before_it_is_predicted(path: Path) -> None:
+    cells = read(path).cells
+    starts = ("prediction = None", "## Exercise 1")
+    first, last = (next(i for i, c in enumerate(cells) if c.source.startswith(x)) for x in starts)
+    shown = [cell for cell in cells[first:last] if cell.get("outputs")]
+    assert any("checks.predicted(" in cell.source for cell in shown)
+    assert all(tagged(cell, "hide-output") for cell in shown)
+    assert all(cell.metadata.jupyter.outputs_hidden for cell in shown)
+    open_text = "".join(
+        FOLDED.sub("", x.source) for x in cells[first:last] if x.cell_type == "markdown"
+    )
+    assert not re.search(r"!\[|\d\.\d", open_text)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_has_words_beside_its_numbers(path: Path) -> None:
+    load = reading_load(path)
+    assert load["words"] >= WORDS_A_NUMBER * load["numbers"]
 
 
 def test_the_teacher_finds_every_lesson_and_exercise() -> None:

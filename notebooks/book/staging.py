@@ -103,7 +103,7 @@ class Pages:
                 for output in cell.get("outputs", ()):  # Sphinx leaves the links in them alone
                     text = "".join(output.get("data", {}).get("text/markdown", ""))
                     if picture := output.get("metadata", {}).get("image/png"):
-                        cell["metadata"]["mystnb"] = {"image": picture}  # with its text
+                        cell["metadata"].setdefault("mystnb", {})["image"] = picture  # its text
                     if text:
                         output["data"]["text/markdown"] = re.sub(r"\.ipynb([)#])", r".html\1", text)
             target.write_text(json.dumps(notebook), encoding="utf-8")

@@ -15,15 +15,16 @@ After some of what it has to compute the minutes and the disk to come are said o
 (`xlx.results.progress`).
 
 ``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
-executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
+executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed;
+those of lessons have no outputs.
 """
 
 import argparse
 import contextlib
+import hashlib
 import json
 import logging
 import os
-import shutil
 import signal
 import sys
 import time
@@ -156,6 +157,19 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
     return source
 
 
+def working_copy(source: Path) -> bytes:
+    """What is laid of a file: a lesson without outputs, which would be read before a prediction."""
+    content = source.read_bytes()
+    if source.parent.name != "course" or source.suffix != ".ipynb":
+        return content
+    lesson = json.loads(content)
+    for cell in lesson["cells"]:
+        cell["metadata"].pop("jupyter", None)  # what is run is shown
+        if cell["cell_type"] == "code":
+            cell.update(outputs=[], execution_count=None)
+    return json.dumps(lesson, indent=1, ensure_ascii=False).encode()
+
+
 def play() -> tuple[list[str], list[str]]:
     """Lay working copies of notebooks and modules beside their folder; those laid, those kept.
 
@@ -170,11 +184,12 @@ def play() -> tuple[list[str], list[str]]:
     patterns = ("*.ipynb", "course/*.ipynb", "**/*.py")
     for source in sorted(x for pattern in patterns for x in paths.NOTEBOOKS.glob(pattern)):
         name = source.relative_to(paths.NOTEBOOKS).as_posix()
-        copy, before, digest = playground / name, copied.get(name), digest_of(source)
+        copy, before, content = playground / name, copied.get(name), working_copy(source)
+        digest = hashlib.sha256(content).hexdigest()
         there = digest_of(copy) if copy.is_file() else None
         if there is None or there == before != digest:
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, copy)
+            copy.write_bytes(content)
             laid.append(name)
             copied[name] = digest
         elif before != digest and there not in (before, digest):

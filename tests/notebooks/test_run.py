@@ -15,6 +15,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from notebooks.run import journals, profiles, runner
 from xlx.results import paths
 
+#: A lesson as it is committed, with outputs.
+LESSON = paths.NOTEBOOKS / "course" / "lesson-2-form.ipynb"
+
 PARAMETERS = """\
 profile = "mini"  # which parameters these are
 n_triplets = 10  # triplets a pair
@@ -246,6 +249,21 @@ def test_working_copies_follow_the_notebooks_until_they_are_changed(
     assert lay() == ([], names[:1])
     mine.unlink()
     assert lay() == (names[:1], [])
+
+
+def test_a_lesson_is_laid_without_what_it_will_show(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    lesson = nbformat.read(LESSON, as_version=4)
+    (house.notebooks / "course").mkdir()
+    nbformat.write(lesson, house.notebooks / "course" / "lesson-2-form.ipynb")
+    assert runner.play() == (["course/lesson-2-form.ipynb"], [])
+    laid = nbformat.read(tmp_path / "playground" / "course" / "lesson-2-form.ipynb", as_version=4)
+    nbformat.validate(laid)
+    assert [cell.source for cell in laid.cells] == [cell.source for cell in lesson.cells]
+    assert not any(cell.get("outputs") or "jupyter" in cell.metadata for cell in laid.cells)
+    assert runner.play() == ([], [])
 
 
 # --- profiles -------------------------------------------------------------------------------------
