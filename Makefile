@@ -172,7 +172,7 @@ book: $(READY) build/explorer.html | $(TOOLS) ## make a site of the notebooks as
 
 explorer: build/explorer.html ## make a page to choose pairs, layers and checkpoints on, of the ledger alone
 
-build/explorer.html: notebooks/book/explorer.py xlx/report/explorer.py xlx/report/explorer.html requirements.lock \
+build/explorer.html: notebooks/book/explorer.py notebooks/shared/mexa_tables.py xlx/report/explorer.py xlx/report/explorer.html requirements.lock \
 		$(wildcard data/results/*/score/*.parquet data/results/*/coverage/*.parquet) | $(READY) $(TOOLS)
 	@$(OFFLINE) $(BIN)/python -m notebooks.book.explorer $@
 

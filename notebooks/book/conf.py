@@ -12,11 +12,13 @@ html_theme = "sphinx_book_theme"
 html_title = project
 html_theme_options = {
     "show_toc_level": 2,
-    "max_navbar_depth": 2,
+    "max_navbar_depth": 1,
     "home_page_in_toc": True,
     "navigation_with_keys": False,
     "use_download_button": False,
+    "navbar_persistent": [],  # one field to search in, that of the sidebar, is enough
 }
+html_sidebars = {"**": ["navbar-logo.html", "search-field.html", "sbt-sidebar-nav.html"]}
 html_extra_path = ["_code"]
 html_copy_source = False
 html_static_path = ["_static"]
@@ -55,9 +57,10 @@ def display(self: object, node: object) -> None:
 
 
 def restricted(app: Sphinx, page: str, template: str, context: dict, tree: object) -> None:
-    """A page that loads and runs nothing from another host."""
+    """A page that loads and runs nothing from another host, whose folds are called as they read."""
     meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
     context["metatags"] = meta + context.get("metatags", "")
+    context["body"] = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
 
 
 def setup(app: Sphinx) -> None:
