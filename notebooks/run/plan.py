@@ -15,9 +15,6 @@ in a run's windows). Hours are estimated: by the tokens of `SAMPLE` examples of 
 where a step takes three times as many as asking (xTune six); and by ``--rate``, of the machine, in
 TFLOP/s. Embeddings, heads, the optimiser and padding are left out.
 
-X-Probe's small encoders (`mapped_encoders`) are counted by sizes; a step of each is timed here. So
-are the states that it probes (`probed_states`), without the probes.
-
 A data set that is not here has the size that it is published with (`SIZES`), and the text of its
 shipped part, repeated. A model that is not here is as large as its makers say (`PRINTED_SIZES`).
 """
@@ -26,9 +23,8 @@ import argparse
 import ast
 import contextlib
 import sys
-import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -36,12 +32,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
-import torch
 
 from notebooks.run import profiles
 from xlx.experiment import grids
 from xlx.results import paths, work
-from xlx.results.executors import one_thread
 from xlx.subjects import finetuning, identity, loading
 from xlx.subjects.jobs import Job
 from xlx.text import labelled, parallel, questions
@@ -70,12 +64,8 @@ TUNING = (
     *("igap-1-decomposition", "igap-2-ranking", "igap-3-models"),
     *("mixing-1-nli", "mixing-2-paraphrase", "mixing-3-controls"),
 )
-#: The one that trains encoders from nothing, and the one that probes models.
-MAPPING, PROBING = "xprobe-3-mapping", "xprobe-2-transformers"
 #: Examples of a set whose tokens are estimated; TFLOP/s of a card of 2020 in TF32.
 SAMPLE, RATE = 512, 15
-#: Words of a premise of XNLI; subwords of a sentence of Parallel UD.
-WORDS, TOKENS = 20, 32
 
 
 # --- what is declared -----------------------------------------------------------------------------
@@ -404,76 +394,6 @@ def table(runs: Sequence[Mapping[str, Any]], rate: float = RATE) -> pd.DataFrame
     return rows.astype({"runs": int, "checkpoints": int})
 
 
-def mapped_encoders(values: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per encoder of `MAPPING`, and their sum.
-
-    ``trained`` (English, by each text, by noise), millions of ``lines`` in all epochs, ``hours`` at
-    most, by a step here, and GB of ``weights`` on disk.
-    """
-    from xprobe import encoders
-    from xprobe_3_mapping import MappingStudy
-
-    given = _values(MAPPING) | values
-    names = {x.name for x in fields(MappingStudy)}
-    study = MappingStudy(**{name: x for name, x in given.items() if name in names})
-    pairs = SIZES.get(f"{given['nli_train']} train") or len(study.learnt)
-    maps = len(study.settings) + len(given["noise"])
-    lines = given["epochs"] * 2 * pairs + given["map_epochs"] * given["n_parallel"] * maps
-    shape = given["batch_size"], WORDS, study.size.words
-    rows = {}
-    for name in study.encoders:
-        net = encoders.encoder(name, study.size, 0).to(loading.device_of(None))
-        seconds = min(timeit.repeat(partial(_stepped, net, shape), number=1, repeat=3))
-        rows[name] = {
-            "trained": 1 + maps,
-            "lines": lines / 1e6,
-            "hours": lines / shape[0] * seconds / 3600,
-            "weights": 4e-9 * (1 + maps) * sum(x.numel() for x in net.parameters()),
-        }
-    columns = pd.DataFrame(rows)
-    return columns.assign(all=columns.sum(axis=1)).T
-
-
-@one_thread()
-def _stepped(net: torch.nn.Module, shape: tuple[int, int, int]) -> float:
-    """Forwards and backwards through an encoder, with a batch of words that are zeros."""
-    first = next(net.parameters())
-    lengths = torch.full(shape[:1], shape[1], device=first.device)
-    net(torch.zeros(shape, device=first.device), lengths).sum().backward()
-    return first.grad.sum().item()  # a GPU is done only now
-
-
-def probed_states(values: Mapping[str, Any], rate: float = RATE) -> pd.DataFrame:
-    """One row per model of `PROBING` and per untrained twin, and what all take.
-
-    ``sentences`` read at most, in millions, as tasks and folds may have others; ``states`` of all
-    languages in GB of memory, one model at a time; ``hours`` of reading, by the rate, without those
-    of the probes.
-    """
-    given = _values(PROBING) | values
-    models = [name for name in (given["public"], *given["models"]) if name]
-    untrained = [models[0], *given["models"][:1]] if given["public"] else models[:1]
-    per_language = len(given["tasks"]) * given["folds"] * given["most"] + 1000  # of Parallel UD
-    sentences = len(given["languages"]) * per_language
-    rows = {}
-    for name in (*models, *(f"{x}, untrained" for x in untrained)):
-        size = size_of(name.removesuffix(", untrained"))
-        rows[identity.title(name)] = {
-            "sentences": sentences / 1e6,
-            "states": 4e-9 * sentences * (size.layers + 1) * size.width,
-            "hours": size.operations(sentences * TOKENS, TOKENS) / (3.6e15 * rate),
-        }
-    columns = pd.DataFrame(rows)
-    total = columns.sum(axis=1).where(columns.index != "states", columns.max(axis=1))
-    return columns.assign(all=total).T
-
-
-def _values(notebook: str) -> dict[str, Any]:
-    """The parameters of a notebook as it stands."""
-    read = profiles.read_notebook(profiles.notebook_path(notebook))
-    return {x: y.value for x, y in profiles.parameters(read, notebook).items()}
-
-
 def main(argv: list[str] | None = None) -> int:
     """Print the plan; return 0, 1 where something is missing, or 2 where there is no plan."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.plan")
@@ -481,29 +401,21 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
     parser.add_argument("--rate", type=float, default=RATE, help=f"TFLOP/s, {RATE} unless given")
     options = parser.parse_args(argv)
-    declared, tables = Declared(), []
+    declared = Declared()
     try:
         chosen = profiles.read_profile(options.profile)["notebooks"] or TUNING
-        for stem in options.notebooks or [x for x in (*TUNING, PROBING, MAPPING) if x in chosen]:
+        for stem in options.notebooks or [x for x in TUNING if x in chosen]:
             values = profiles.values_for(stem, options.profile)
             with contextlib.chdir(paths.NOTEBOOKS):
-                if stem == MAPPING:
-                    tables.append(mapped_encoders(values))
-                elif stem == PROBING:
-                    tables.append(probed_states(values, options.rate))
-                    for reason in filter(None, map(model_missing, values.get("models", ()))):
-                        declared.lacks(reason)
-                else:
-                    declared.read(stem, values)
-        if declared.runs:
-            tables.append(table(declared.runs, options.rate))
+                declared.read(stem, values)
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    for each in tables:
-        print(each.to_string(float_format="{:,.2f}".format))
-    print(f"hours: at {options.rate:g} TFLOP/s, of small encoders by a step here; GB of weights")
-    print("and states; millions of lines, sentences, and examples learnt and asked at most")
+    if declared.runs:
+        print(table(declared.runs, options.rate).to_string(float_format="{:,.2f}".format))
+        print(f"hours: at {options.rate:g} TFLOP/s; millions of examples learnt and asked at most")
+    else:
+        print("nothing is fine-tuned")
     for sentence in declared.missing:
         print(f"missing: {sentence}")
     return int(bool(declared.missing))

@@ -75,26 +75,11 @@ def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixt
     assert "did you mean 'igap-3-models'" in capsys.readouterr().err
 
 
-def test_encoders_of_x_probe_are_counted_by_their_sizes(bare: None) -> None:
-    values = profiles.values_for(plan.MAPPING, "paper")
-    small = {"sizes": {"words": 8, "hidden": 4, "layers": 1}, "encoders": ["rnn-max"]}
-    row = plan.mapped_encoders(values | small).loc["all"]
-    n, pairs = 6 * 2_000_000, 392_702  # English to itself, three by one text and French by two
-    assert (row["trained"], row["lines"]) == pytest.approx((7, 20 * (2 * pairs + n) / 1e6))
-    assert row["weights"] == pytest.approx(4e-9 * 7 * 448)
-    assert row["hours"] > 0
-
-
-def test_states_that_x_probe_reads_are_counted_by_sizes(bare: None) -> None:
-    table = plan.probed_states(profiles.values_for(plan.PROBING, "paper"), rate=15)
-    assert table.index.tolist() == [MBERT, XLMR, f"{MBERT}, untrained", "all"]
-    n, layers = 5 * 9 * 2 * 12_000 + 5 * 1000, 13
-    assert table.loc[XLMR, ["sentences", "states"]].tolist() == pytest.approx(
-        [n / 1e6, 4e-9 * n * layers * 768]
-    )
-    assert table.loc["all", "states"] == table["states"].max()
-    matrices = 2 * 12 * 12 * 768**2 * n * plan.TOKENS
-    assert matrices < table.loc[MBERT, "hours"] * 3.6e15 * 15 < 1.1 * matrices  # and attention
+def test_a_profile_without_fine_tuning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan, "TUNING", ())
+    assert (plan.main([]), capsys.readouterr().out) == (0, "nothing is fine-tuned\n")
 
 
 def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:
