@@ -99,9 +99,9 @@ def languages_of_x(corpus: ParallelCorpus) -> list[str]:
     return [code for code in corpus.languages if code not in (ORIGINAL, EDITED)]
 
 
-def every_x(kind: str) -> list[ParallelCorpus]:
-    """The corpora of a kind: X in the languages with edits, of exchanges also in the others."""
-    return [load_minimal_pairs(kind, x) for x in (False, True) if not x or kind in EXCHANGES]
+def every_x(kind: str, further: bool = True) -> list[ParallelCorpus]:
+    """The corpora of a kind: X in the languages that have edits, and ``further`` in the others."""
+    return [load_minimal_pairs(kind, x) for x in (False, True)[: 1 + further]]
 
 
 # --- what each subject says ----------------------------------------------------------------------
@@ -225,16 +225,18 @@ class Spelling:
 
 @cache
 def _told_by_spelling(rule: Spelling, kind: str, place: int) -> dict[str, np.ndarray]:
-    return rule.told(every_x(kind)[place])
+    return rule.told(load_minimal_pairs(kind, place > 0))
 
 
 Asked = Subject | Spelling
 
 
-def answers(subjects: Sequence[Asked], kind: str, what: str = "own") -> list[np.ndarray]:
+def answers(
+    subjects: Sequence[Asked], kind: str, what: str = "own", further: bool = True
+) -> list[np.ndarray]:
     """`edits_told` of each subject on `every_x`, ``(n_layers, n_languages, n)``."""
     models, parts = [x for x in subjects if not isinstance(x, Spelling)], []
-    for place, corpus in enumerate(every_x(kind)):
+    for place, corpus in enumerate(every_x(kind, further)):
         read = iter(edits_told(models, corpus))
         values = [
             _told_by_spelling(x, kind, place) if isinstance(x, Spelling) else next(read)
@@ -282,6 +284,8 @@ def standard_subjects(models: Sequence[str], untrained: Sequence[str] = ()) -> d
 VERB_LAST = ("hi", "ja", "ko", "tr")
 #: Which X are compared: with the verb elsewhere, in the script of A or in another; or with it last.
 SIDES = ("one script", "two scripts", "verb last")
+#: X on any side.
+EVERY = "every X"
 
 
 def side_of(x: str, a: str) -> str:
@@ -303,7 +307,7 @@ def shares(
     ``groups``: name → kinds taken as one. Columns ``model``, ``kind``, ``layer``, ``depth`` (from 0
     to 1), ``language`` (of A and B, or `MEAN` over them), ``share`` with its interval over
     documents, ``tied`` and ``n`` edits. ``what``: "own", or "other", where X is another sentence;
-    ``side``: one of `SIDES`.
+    ``side``: one of `SIDES`, or `EVERY`; None: X only in the languages that have edits.
     """
     tables = []
     for name, kinds in groups.items():
@@ -324,13 +328,15 @@ def _scores(
     """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
     texts = [load_minimal_pairs(kind) for kind in kinds]
     language_of = np.array([code for text in texts for code in documents(text)])
-    codes = np.array([code for text in every_x(kinds[0]) for code in languages_of_x(text)])
+    further = side is not None
+    corpora = every_x(kinds[0], further)
+    codes = np.array([code for text in corpora for code in languages_of_x(text)])
     compared = language_of != codes[:, None]  # (n_languages, n): X is no A
-    if side:
+    if side in SIDES:
         compared &= np.array([[side_of(x, a) == side for a in language_of] for x in codes])
     there = compared.any(axis=0)  # Russian and Chinese have no other of their script
     domains = np.array([document for text in texts for document in text.domains])
-    read, scores = [answers([*subjects.values()], kind, what) for kind in kinds], {}
+    read, scores = [answers([*subjects.values()], kind, what, further) for kind in kinds], {}
     for label, values in zip(subjects, zip(*read, strict=True), strict=True):
         twice = np.concatenate(values, axis=-1)[..., there]
         chosen = compared[:, there]
@@ -432,7 +438,7 @@ def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
 
 @styled
 def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """The share over the depth of each model, a panel per kind and side; black: `BY_SPELLING`.
+    """The share over the depth of each model, a panel per side and kind; black: rules of spelling.
 
     ``table`` as of `shares_by_side`.
     """
