@@ -106,6 +106,7 @@ OWN = {
         "twins": ["mini-xlm"],
         "n_sample": 30,
         "pair_models": ["mini-xlmr"],
+        "pairs_further": ["mini-xlmr"],
         "pairs_untrained": [],
     },
     "igap-1": FINETUNING
