@@ -32,7 +32,6 @@ hypothesis.settings.load_profile("xlx")
 #: Files that take longest: first, so that processes side by side end together.
 LONGEST = (
     "test_paper_profile_runs.py",
-    "test_any_model.py",
     "test_wheel.py",
 )
 

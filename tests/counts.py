@@ -70,13 +70,6 @@ def typed(path: Path) -> dict[str, str]:
     return {f"[{i}]": said for i, said in own} or {"": path.read_text("utf-8")}
 
 
-def computed(path: Path) -> list[str]:
-    """Markdown that the code cells of a notebook show."""
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
-    return ["".join(data["text/markdown"]) for data in shown if "text/markdown" in data]
-
-
 def reading_load(path: Path) -> dict[str, float]:
     """How much a notebook gives to read, of what is stored in it.
 

@@ -18,7 +18,8 @@ from IPython.display import display
 
 import fairseq_to_hf
 from notebooks.run import plan, profiles, typed
-from tests import paper_copies
+from tests import paper_copies, tiny
+from tests.plots.test_lenses import check
 from xlx.measures.sentence_tasks import TooFewSentencesError
 from xlx.results import paths
 from xlx.results.settings import settings
@@ -207,9 +208,9 @@ def counted(planned: plan.Declared, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def run(
-    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, profile: str = "paper"
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, profile: str = "paper", **more: Any
 ) -> dict[str, Any]:
-    """All cells of a notebook, one after another; what they leave."""
+    """All cells of a notebook, with more parameters; what they leave."""
     monkeypatch.setenv("XLX_FIGURES", str(root / "figures"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(root / "hub"))
     monkeypatch.chdir(root / "notebooks")
@@ -220,6 +221,7 @@ def run(
     exec(code[at].source, scope)
     given = profiles.values_for(name, profile)
     scope = shrunk(scope | given, name)
+    scope |= {key: value for key, value in more.items() if key in scope}
     if profile == "paper-small":
         scope |= {x: given[x] for x in ("seeds", "floor_seeds", "learning_rates") if x in given}
     monkeypatch.setattr(paths, "ROOT", root)
@@ -230,6 +232,8 @@ def run(
     with settings(), counted(planned, monkeypatch):  # what the notebook sets ends here
         for cell in code[at + 1 :]:
             exec(cell.source, scope)
+            for number in plt.get_fignums():
+                check(plt.figure(number))
             plt.close("all")
             if name.startswith("mexa-"):  # a model that stays leaves no room for the next
                 assert not [key for key, own in scope.items() if isinstance(own, loading.Encoder)]
@@ -260,6 +264,18 @@ def test_a_notebook_runs_to_its_end(
         varied = table[~constant & (table["text"] == "FLORES") & (table["task"] == "Belebele")]
         assert varied["r"].notna().all()
         assert "m-ARC" in scope["estimated"]["task"].unique()
+
+
+@pytest.mark.parametrize("name", [x for x in SMALL if x.startswith(("abx", "mexa", "igap", "mix"))])
+@pytest.mark.filterwarnings("ignore")
+def test_a_notebook_runs_on_a_folder_of_one_s_own(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which has no history and no twin; only encoders are fine-tuned."""
+    architecture = "xlm-roberta" if name in plan.TUNING else "llama"
+    own = str(tiny.save(root / "own" / architecture, architecture, width=16, positions=128))
+    alone = {"models": [own], "one_part": [own], "without_question": {own: [1]}}
+    run(name, root, monkeypatch, **alone, algorithm_model=own)
 
 
 @pytest.mark.parametrize(

@@ -117,36 +117,6 @@ def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) 
     assert limit == 48 or (grid.n_cut > 0).all()
 
 
-def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # a state is of the code that left it, and a stand-in is other code
-    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
-    wanted = job(model, ASKED, every=3, epochs=4, max_length=48)
-    loss, steps = finetuning.training_loss, []
-
-    def counting(*arguments: object) -> object:
-        steps.append(arguments[-1][1])
-        if steps == [1, 2, 3, 4, 5]:
-            raise KeyboardInterrupt
-        return loss(*arguments)
-
-    monkeypatch.setattr(finetuning, "training_loss", counting)
-    with pytest.raises(KeyboardInterrupt):
-        finetuning.finetune_all([wanted])[0]
-    found = finetuning.finetune_all([wanted])[0]
-    last = int(found.steps[-1])
-    assert steps == [*range(1, 6), *range(5, last + 1)]
-    with settings(cache=tmp_path / "whole"):
-        whole = finetuning.finetune_all([wanted])[0]
-    assert found.predictions["en"].shape == (len(found.steps), len(ASKED["en"]), 2)
-    assert found.logits["en"].shape == (len(found.steps), len(ASKED["en"]))
-    for name in ("predictions", "logits"):
-        np.testing.assert_array_equal(getattr(found, name)["en"], getattr(whole, name)["en"])
-    np.testing.assert_array_equal(found.losses, whole.losses)
-
-
 def test_the_rate_of_a_linear_schedule_falls_to_zero(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from shared import mexa_tables
 from tests import tiny
 from xlx.experiment import probing
 from xlx.measures import probes
-from xlx.subjects import loading, states
+from xlx.subjects import loading
 from xlx.subjects.states import SentenceStates, embed
 from xlx.text import labelled
 from xlx.text.examples import Examples
@@ -45,20 +45,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def table(model: Path) -> pd.DataFrame:
     return probing.probe_topics([model], LANGUAGES, **OPTIONS)
-
-
-def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[tuple[str, ...]]:
-    """What is embedded from here on; the call with number `stop_at` is interrupted."""
-    embed, seen = states.embed, []
-
-    def counted(encoder: loading.Encoder, sentences: object, **options: object) -> SentenceStates:
-        seen.append(tuple(sentences))
-        if len(seen) == stop_at:
-            raise KeyboardInterrupt
-        return embed(encoder, sentences, **options)
-
-    monkeypatch.setattr(probing, "embed", counted)
-    return seen
 
 
 def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
@@ -132,31 +118,6 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
     whole = (16 * table["even"] + 15 * table["odd"]) / 31
     assert whole.to_numpy() == pytest.approx(table["accuracy"])
     assert table["accuracy"].nunique() > 6  # the rows are not copies of each other
-
-
-# --- what is kept ---------------------------------------------------------------------------------
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(
-    model: Path, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tests = [labelled.load_labelled("TOPIC", code, "test").take(31, 1).first for code in LANGUAGES]
-    trained = [
-        labelled.load_labelled("TOPIC", "en", split).first for split in ("train", "validation")
-    ]
-    with monkeypatch.context() as patch:
-        first = calls(patch, stop_at=2 + 3)
-        with pytest.raises(KeyboardInterrupt):
-            probing.probe_topics([model], LANGUAGES, **OPTIONS)
-    assert first == [*trained, *tests]
-    with monkeypatch.context() as patch:
-        second = calls(patch)
-        again = probing.probe_topics([model], LANGUAGES, **OPTIONS)
-    assert second == [*trained, tests[2]]  # the first two were kept
-    pd.testing.assert_frame_equal(again, table)
-    monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("trained again"))
-    backwards = probing.probe_topics([model], LANGUAGES[::-1], **OPTIONS)
-    assert list(backwards["language"].unique()) == list(LANGUAGES[::-1])
 
 
 def test_requests_that_cannot_be_met(model: Path) -> None:

@@ -14,6 +14,7 @@ from shared import landmarks
 from tests import tiny
 from tests.measures import csls
 from tests.report.conftest import LANGUAGES, N, Written
+from tests.tables import of
 from xlx import measures
 from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED, before_training
@@ -33,12 +34,6 @@ from xlx.text.parallel import ParallelCorpus
 
 CODES = ("en", "de", "fr", "ja", "ar", "ru", "tr")
 MODEL = ReportedModel("mini-infoxlm", "mini-infoxlm", "encoder", "mean", "0" * 64)
-
-
-def rows(table: pd.DataFrame, **keys: object) -> pd.DataFrame:
-    for name, value in keys.items():
-        table = table[table[name] == value]
-    return table
 
 
 def of_means(values: np.ndarray) -> Average:
@@ -66,7 +61,7 @@ def test_a_direction_is_the_share_of_queries_whose_translation_is_nearest(
     written: Written, corpus: ParallelCorpus
 ) -> None:
     states = embed_corpus(loading.load("mini-infoxlm"), corpus).states
-    ways = rows(written.tables["retrieval"], model="mini-infoxlm")
+    ways = of(written.tables["retrieval"], model="mini-infoxlm")
     assert len(ways) == 12
     for row in ways.itertuples():
         query, other = (
@@ -76,18 +71,18 @@ def test_a_direction_is_the_share_of_queries_whose_translation_is_nearest(
         share = ((query @ other.T).argmax(axis=1) == np.arange(len(corpus))).mean()
         assert row.score == pytest.approx(share, abs=1e-6)
         assert row.low <= row.score <= row.high
-    pairs = rows(written.tables["pairs"], model="mini-infoxlm", task="retrieval")
+    pairs = of(written.tables["pairs"], model="mini-infoxlm", task="retrieval")
     np.testing.assert_allclose(pairs["score"], ways["score"].to_numpy().reshape(-1, 2).mean(axis=1))
 
 
 def test_references_are_on_the_same_text(written: Written) -> None:
-    table = rows(written.tables["references"], model="mini-infoxlm")
+    table = of(written.tables["references"], model="mini-infoxlm")
     others = {tables.UNTRAINED, scoring.BAG, scoring.LENGTH_ALONE, "mini-llama"}
     assert set(table["reference"]) == others
     apart = table["score"] - table["reference_score"]
     np.testing.assert_allclose(table["difference"], apart, atol=1e-12)
-    ours = rows(written.tables["layers"], model="mini-infoxlm", space="raw", task=MATCHED)
-    scores = rows(table, task=MATCHED)["score"]
+    ours = of(written.tables["layers"], model="mini-infoxlm", space="raw", task=MATCHED)
+    scores = of(table, task=MATCHED)["score"]
     np.testing.assert_allclose(scores, ours["score"].max(), atol=1e-12)
 
 
@@ -148,7 +143,7 @@ def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Writte
     table = landmarks.beside_printed([Measured(reported_model("mini-infoxlm"), corpus)])
     table = table.set_index("printed_of")
     assert table.loc["Llama 3.1 70B", "printed"] == 0.7725
-    coverage = rows(written.tables["coverage"], model="mini-infoxlm", states="raw", layers="max")
+    coverage = of(written.tables["coverage"], model="mini-infoxlm", states="raw", layers="max")
     assert table.loc["Llama 3.1 70B", "here"] == pytest.approx(coverage["mu"].mean())
     row = table.loc["XLM-R base, last checkpoint"]
     assert row["printed"] == -0.72
