@@ -1,6 +1,5 @@
 """How much a notebook gives to read: counted in what is committed (`tests.counts.reading_load`)."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -72,11 +71,3 @@ def test_a_typed_sentence_has_at_most_three_numbers(path: Path) -> None:
 def test_no_idiom_of_our_own(path: Path) -> None:
     shown = re.findall(r'"text/markdown": \[.*?\n *\]', path.read_text("utf-8"), re.DOTALL)
     assert [x for text in (*typed(path).values(), *shown) for x in IDIOM.findall(text)] == []
-
-
-def test_no_idiom_of_our_own_in_a_message() -> None:
-    for path in (ROOT / "xlx").rglob("*.py"):
-        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-        docs = [node.value for node in nodes if isinstance(node, ast.Expr)]
-        texts = [str(x.value) for x in nodes if isinstance(x, ast.Constant) and x not in docs]
-        assert [x for x in texts if IDIOM.search(x)] == []

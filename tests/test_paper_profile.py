@@ -274,40 +274,44 @@ def test_models_and_sizes_of_mexa_are_those_of_the_paper() -> None:
 def test_x_probe_has_the_sizes_of_its_paper() -> None:
     folder = paths.PUBLISHED / "xprobe"
     table = pd.read_csv(folder / "table2_hyperparameters.csv").set_index(["component", "layer"])
-    printed = table["value"].str.replace("10−3", "1e-3")
-    settings = yaml.safe_load((folder / "settings.yaml").read_text(encoding="utf-8"))
     mapping, tasks = PAPER["xprobe-3-mapping"], PAPER["xprobe-1-tasks"]
-    sizes = Sizes(**mapping["sizes"])
+    sizes, rules = Sizes(**mapping["sizes"]), Rules(**mapping["rules"])
     assert sizes == Sizes()
-    for kind in ("RNN", "Attention"):
-        assert int(printed[kind, "biLSTM dim"]) == sizes.hidden
-        assert int(printed[kind, "biLSTM layers"]) == sizes.layers
-        assert float(printed[kind, "Dropout"].rstrip("%")) / 100 == sizes.dropout
-    assert printed["Global", "Embeddings"] == f"{sizes.words} (FastText)"
-    convolved = ["Filter sizes", "Padding", "Channels", "Projection dim"]
-    own = [sizes.filters, sizes.padding, sizes.channels, sizes.projection]
-    assert printed["CNN"][convolved].tolist() == [*map(str, own)]
-    own = [str(sizes.attention), str(sizes.heads)]
-    assert printed["Attention"][["MLP dim", "Attn. heads"]].tolist() == own
-    assert int(printed["Global", "Batch size"]) == mapping["batch_size"]
-    assert float(printed["Global", "Learning rate"]) == mapping["learning_rate"]
-    assert probing.PAPERS_PROBE["batch_size"] == mapping["batch_size"] * mapping["papers_probe"]
-    assert probing.PAPERS_PROBE["learning_rate"] == mapping["learning_rate"]
-    assert int(printed["Probe classifier", "Hidden dim"]) == probing.HIDDEN
+    rate, batch = mapping["learning_rate"], mapping["batch_size"]
+    recurrent = {"biLSTM dim": sizes.hidden, "biLSTM layers": sizes.layers}
+    recurrent |= {"Dropout": f"{sizes.dropout:.0%}"}
+    for component, layers in {
+        "RNN": recurrent,
+        "Attention": recurrent | {"MLP dim": sizes.attention, "Attn. heads": sizes.heads},
+        "CNN": {
+            "Filter sizes": sizes.filters,
+            "Padding": sizes.padding,
+            "Channels": sizes.channels,
+            "Projection dim": sizes.projection,
+        },
+        "Global": {"Embeddings": f"{sizes.words} (FastText)", "Batch size": batch},
+        "Probe classifier": {"Hidden dim": probing.HIDDEN},
+    }.items():
+        assert table.loc[[(component, x) for x in layers], "value"].tolist() == [
+            *map(str, layers.values())
+        ]
+    assert (table.at[("Global", "Learning rate"), "value"], rate) == ("10−3", 1e-3)
+    assert probing.PAPERS_PROBE["batch_size"] == batch * mapping["papers_probe"]
+    assert probing.PAPERS_PROBE["learning_rate"] == rate
     assert probing.ACTIVATION == "sigmoid"  # σ in the table
     # Left to the defaults of the notebook and of the rules.
-    rules = Rules(**mapping["rules"])
-    assert settings["probing"]["classes"]["WC"] == rules.n_words
-    assert settings["probing"]["classes"]["SentLen"] == len(rules.length_edges) - 1
-    assert settings["probing"]["somo_max_log_frequency_difference"] == rules.max_log_difference
+    settings = yaml.safe_load((folder / "settings.yaml").read_text(encoding="utf-8"))
+    printed = settings["probing"]
+    assert printed["classes"]["WC"] == rules.n_words
+    assert printed["classes"]["SentLen"] == len(rules.length_edges) - 1
+    assert printed["somo_max_log_frequency_difference"] == rules.max_log_difference
     assert settings["mapping"]["lambda"] == declared("xprobe-3-mapping")["lam"]
-    sentences = settings["probing"]["sentences_per_task"]
     for own in (mapping, tasks):
-        total = own["most"]
-        assert f"{total // 1000}k" == sentences["total"]
-        found = sizes_of(total, tuple(own["proportions"]))
-        names = ("train", "validation", "test")
-        assert [f"{n // 1000}k" for n in found] == [sentences[name] for name in names]
+        n = own["most"], *sizes_of(own["most"], tuple(own["proportions"]))
+        thousands = dict(zip(("total", "train", "validation", "test"), n, strict=True))
+        assert {x: f"{y // 1000}k" for x, y in thousands.items()}.items() <= printed[
+            "sentences_per_task"
+        ].items()
     assert ["en", *mapping["languages"]] == tasks["languages"] == list(settings["languages"])
 
 

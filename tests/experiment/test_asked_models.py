@@ -104,19 +104,6 @@ def test_heads_of_all_kinds_of_models(architecture: str, options: dict, tmp_path
     check(ask(name, PAIRS), literal(name))
 
 
-def test_a_head_spread_over_memory_and_disk_says_the_same(model: str) -> None:
-    said, asked = [], PAIRS["en"]
-    places = {"roberta.embeddings": "disk", "roberta.encoder": "cpu", "classifier": "cpu"}
-    for device_map in (None, places):
-        with settings.settings(device_map=device_map):
-            tuned = Headed(model).load(asked.classes)
-        said.append(tuned.predict([tuned.laid_out(asked)])[1])
-    assert "disk" in tuned.model.hf_device_map.values()
-    assert np.array_equal(*said)
-    packed = [Headed(model, quantization=bits).about(asked.classes) for bits in (None, "8bit")]
-    assert packed[0] != packed[1]  # so that neither is taken for the other
-
-
 def test_what_was_asked_is_found_without_loading(model: str, monkeypatch) -> None:
     first = ask(model, PAIRS)
     monkeypatch.setattr(loading, "headed_model", lambda *_, **__: pytest.fail("again"))

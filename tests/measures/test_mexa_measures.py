@@ -91,13 +91,13 @@ def test_a_tie_on_the_diagonal_is_a_miss() -> None:
     assert row["mu"] == row["low"] == 0 < row["high"]
 
 
-@pytest.mark.parametrize("change", ["rotation", "scaling", "positions", "languages", "layers"])
+@pytest.mark.parametrize("change", ["rotation", "scaling", "positions", "languages"])
 def test_what_must_not_matter(change: str) -> None:
     rng = np.random.default_rng(3)
     states = random_states(30, 8, 2)
     before = mexa.scores(states)
     assert 0 < before.mu.min() <= before.mu.max() < 1
-    order, codes, layers = np.arange(30), ["de", "en", "fi"], [0, 1]
+    order, codes = np.arange(30), ["de", "en", "fi"]
     turn, scale = np.eye(8), np.ones((2, 30, 1))
     if change == "rotation":
         turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
@@ -105,14 +105,12 @@ def test_what_must_not_matter(change: str) -> None:
         scale = rng.uniform(0.1, 9, (2, 30, 1))
     elif change == "positions":
         order = rng.permutation(30)
-    elif change == "languages":
-        codes = codes[::-1]
     else:
-        layers = [1, 0]
+        codes = codes[::-1]
     changed = {code: (states[code] @ turn * scale)[:, order] for code in codes}
-    after = mexa.scores(changed, layers=layers)
+    after = mexa.scores(changed)
     columns = [after.languages.index(code) for code in before.languages]
-    np.testing.assert_array_equal(after.hits[layers][:, columns], before.hits[:, :, order])
+    np.testing.assert_array_equal(after.hits[:, columns], before.hits[:, :, order])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -170,10 +168,9 @@ def test_tables_and_pooling() -> None:
     assert len(table) == 6
     assert ((table["low"] <= table["mu"]) & (table["mu"] <= table["high"])).all()
     assert table.query("language == 'fi' and layer == 2")["mu"].item() == scored.mu[2, 1]
-    for how, kept in itertools.product(("mean", "max"), (True, False)):
-        pooled = scored.pooled(how, embedding_layer=kept).set_index("language")
-        rows = table if kept else table[table["layer"] > 0]
-        means = rows.groupby("language")["mu"].agg(how)
+    for how in ("mean", "max"):
+        pooled = scored.pooled(how).set_index("language")
+        means = table.groupby("language")["mu"].agg(how)
         pd.testing.assert_series_equal(pooled["mu"], means, check_names=False)
         assert ((pooled["low"] <= pooled["mu"]) & (pooled["mu"] < pooled["high"])).all()
 
@@ -253,15 +250,6 @@ def test_simulated_chance() -> None:
     assert ((table["low"] <= table["matrix"]) & (table["matrix"] <= table["high"])).loc[1:3].all()
 
 
-def test_in_two_dimensions_hits_go_together() -> None:
-    hits = mexa_tables.chance_hits(2, 2, 20_000, seed=1)
-    assert abs(hits.mean() / 2 - 1 / 3) < 3 * hits.std() / 2 / 20_000**0.5
-    both = mexa_tables.chance_table(2, hits).loc[2]
-    assert both["binomial"] < both["low"]
-    error = (both["matrix"] * (1 - both["matrix"]) / 20_000) ** 0.5
-    assert abs(both["vectors"] - both["matrix"]) < 3 * error
-
-
 # --- from scores to tasks -------------------------------------------------------------------------
 
 
@@ -303,10 +291,7 @@ REFUSED = [
     (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
     (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
     (mexa.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
-    (mexa.scores, {"states": broken(), "layers": [2]}, r"0 \(embeddings\) to 1"),
-    (mexa.scores, {"states": broken(), "layers": []}, r"0 \(embeddings\) to 1"),
     (mexa.scores(broken()).pooled, {"how": "median"}, "mean or max"),
-    (mexa.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
     (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
     (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
     (mexa.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),

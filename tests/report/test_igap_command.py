@@ -97,9 +97,7 @@ def test_what_cannot_be_is_said_in_a_sentence(tmp_path: Path, refused: Callable[
         quantization_config={"load_in_8bit": True, "quant_method": "bitsandbytes"},
     )
     for given, says in (
-        ([encoder, "--quantization", "4bit"], "all weights are learnt, on one device: leave out"),
-        ([encoder, "--device-map", "auto"], "leave out --quantization and --device-map"),
-        ([packed], "give the weights that the model was quantised from"),
+        ([packed], "give those that the model was quantised from"),
         ([decoder], "of the kind decoder, and only encoders are fine-tuned"),
         (["no/such"], "no/such"),
         ([encoder, "--task", "nagation"], "no --task 'nagation': choose negation"),

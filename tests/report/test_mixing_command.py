@@ -162,8 +162,6 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
         ([unnamed], "--labels "),
         ([single], "outputs: 1): give a model"),
         (["no/such"], "no/such"),
-        ([model, "--quantization", "8bit"], "bitsandbytes"),
-        ([model, "--device-map", "everywhere"], "device_map"),
         ([reader, "--labels", "a,b"], "leave out --labels"),
         ([reader, "--languages", "en,fr"], "shipped in fr; there is"),
     ):

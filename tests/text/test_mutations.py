@@ -45,15 +45,9 @@ CONLLU = "".join(
     for i in range(6)
 )
 HARNESS = {
-    "results": {
-        f"belebele_{x}": {"acc,none": 0.5, "acc_stderr,none": 0.02, "alias": x}
-        for x in ("eng_Latn", "deu_Latn", "fra_Latn")
-    },
-    "n-shot": {f"belebele_{x}": 5 for x in ("eng_Latn", "deu_Latn", "fra_Latn")},
-    "configs": {},
-    "versions": {},
+    "results": {f"belebele_{x}": {"acc,none": 0.5} for x in ("eng_Latn", "deu_Latn")},
+    "n-shot": {"belebele_eng_Latn": 5, "belebele_deu_Latn": 5},
     "config": {"model": "hf", "model_args": "pretrained=org/some-7b"},
-    "model_name": "org/some-7b",
     "date": 1.7e9,
 }
 SCORES = "model,task,language,score\n" + "".join(
@@ -65,56 +59,32 @@ PAIRS = "language\tgold_label\tsentence1\tsentence2\tpromptID\tpairID\n" + "".jo
         zip(LINES, GERMAN, 4 * ["neutral", "entailment", "contradiction"], strict=True)
     )
 )
-MODULES = [
-    {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-    for i, (path, kind) in enumerate(
-        (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
-    )
-]
-PROMPTS = {
-    "prompts": {"query": "query: "},
-    "default_prompt_name": "query",
-    "similarity_fn_name": "cosine",
-    "model_type": "SentenceTransformer",
+#: A folder of sentence-transformers.
+MODEL = {
+    "modules.json": [
+        {"path": path, "type": f"sentence_transformers.models.{kind}"}
+        for path, kind in (("", "Transformer"), ("1_Pooling", "Pooling"), ("2", "Normalize"))
+    ],
+    "1_Pooling/config.json": {"pooling_mode_mean_tokens": True, "include_prompt": True},
+    "config_sentence_transformers.json": {
+        "prompts": {"query": "query: "},
+        "default_prompt_name": "query",
+    },
+    "config.json": {
+        "model_type": "xlm-roberta",
+        "hidden_size": 8,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "architectures": ["XLMRobertaModel"],
+        "torch_dtype": "float32",
+    },
 }
-POOLING = {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True, "include_prompt": True}
-CONFIG = {
-    "model_type": "xlm-roberta",
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "vocab_size": 99,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "architectures": ["XLMRobertaModel"],
-    "max_position_embeddings": 64,
-    "torch_dtype": "float32",
-}
+MODEL = {name: json.dumps(content).encode() for name, content in MODEL.items()}
 #: What a mutant has in the place of some of its bytes.
 STRANGE = [
-    b"",
-    b"\0",
-    b"\xff",
-    b"\xed\xa0\x80",
-    b"\xef\xbb\xbf",
-    "\N{LINE SEPARATOR}".encode(),
-    b"\r",
-    b"\t",
-    b"\n\n",
-    b'"',
-    b"NaN",
-    b"-1",
-    b"1e999",
-    b"9" * 400,
-    b"null",
-    b"[]",
-    b"{}",
-    b"[" * 2000,
-    b"<!ENTITY x 'y'>",
-    b"&x;",
-    b"\\ud800",
-    b",",
-    b"en",
-    b"true",
+    *(x.encode("utf-8", "surrogatepass") for x in ("", "\0", "\ud800", "\ufeff", "\u2028", "\r")),
+    *(b"\xff", b"\t", b"\n\n", b'"', b"[" * 2000, b"9" * 400, b"&x;", b"<!ENTITY x 'y'>"),
+    *b"NaN -1 1e999 null [] {} \\ud800 , en true".split(),
 ]
 
 
@@ -173,39 +143,14 @@ KINDS: dict[str, tuple[dict[str, bytes], Reader]] = {
         {"dev-de.tsv": b"Anna\tB-PER\nin\tO\nBad\tB-LOC\nEms\tI-LOC\n\nRom\tB-LOC\n"},
         lambda folder: labelled.load_labelled("NER", "de", "validation", path=folder),
     ),
-    "modules": (
-        {
-            "modules.json": json.dumps(MODULES).encode(),
-            "1_Pooling/config.json": json.dumps(POOLING).encode(),
-            "config.json": json.dumps(CONFIG).encode(),
-        },
-        own_vector,
-    ),
-    "pooling": (
-        {
-            "1_Pooling/config.json": json.dumps(POOLING).encode(),
-            "modules.json": json.dumps(MODULES).encode(),
-            "config.json": json.dumps(CONFIG).encode(),
-        },
-        own_vector,
-    ),
     "poolings": (
-        {
-            "1_Pooling/config.json": json.dumps({"pooling_mode": ["cls", "mean"]}).encode(),
-            "config.json": json.dumps(CONFIG).encode(),
-        },
+        {"1_Pooling/config.json": b'{"pooling_mode": ["cls", "mean"]}'}
+        | {"config.json": MODEL["config.json"]},
         own_vector,
     ),
-    "prompts": (
-        {
-            "config_sentence_transformers.json": json.dumps(PROMPTS).encode(),
-            "modules.json": json.dumps(MODULES).encode(),
-            "config.json": json.dumps(CONFIG).encode(),
-        },
-        own_vector,
-    ),
+    **{name: ({name: MODEL[name]} | MODEL, own_vector) for name in MODEL},
     "config": (
-        {"config.json": json.dumps(CONFIG).encode()},
+        {"config.json": MODEL["config.json"]},
         lambda folder: folders.load_config("some", folder),
     ),
 }

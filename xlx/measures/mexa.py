@@ -77,12 +77,11 @@ class PivotScores:
         columns = {"mu": self.mu.T.ravel(), "low": low.T.ravel(), "high": high.T.ravel()}
         return pd.DataFrame(columns, keys).reset_index()
 
-    def pooled(self, how: str = "mean", *, embedding_layer: bool = True) -> pd.DataFrame:
+    def pooled(self, how: str = "mean") -> pd.DataFrame:
         """One score per language, over layers: ``language``, ``mu``, ``low``, ``high``.
 
-        ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
-        layer 0 counts "all model layers" leaves open; layers without a score do not. ValueError for
-        another way, or no layer left.
+        ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); layers
+        without a score do not count. ValueError for another way.
 
         **The interval** is for other sentences, as many and of the same kind. Each is a query and a
         candidate, so it cannot be resampled with replacement: copies tie with each other. The
@@ -95,10 +94,8 @@ class PivotScores:
         """
         if how not in ("mean", "max"):
             raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
-        rows = [row for row, layer in enumerate(self.layers) if layer > 0 or embedding_layer]
-        if not rows:
-            raise ValueError("without the embedding layer none is left to pool")
-        rows = [row for row in rows if not np.isnan(self.mu[row]).all()] or rows
+        every = range(len(self.layers))
+        rows = [row for row in every if not np.isnan(self.mu[row]).all()] or [*every]
         pool = np.nanmean if how == "mean" else np.nanmax
         mu = pool(self.mu[rows], axis=0)
         low, high = _interval(mu, pool(self.left_out()[rows], axis=0))
@@ -118,9 +115,7 @@ def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.minimum(low, mu).clip(0), np.maximum(high, mu).clip(max=1)  # rounding
 
 
-def scores(
-    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
-) -> PivotScores:
+def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
     """Hits of all languages against the pivot (section 3), at all layers (embeddings: 0).
 
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
@@ -139,10 +134,10 @@ def scores(
             f"the states of {pivot} have the shape {states[pivot].shape}: (n_layers + 1, n, dim) "
             "is needed, also for one layer"
         )
-    layers = tuple(checks.layers(layers, len(states[pivot])))
+    layers = tuple(range(len(states[pivot])))
     hits = np.zeros((len(layers), len(languages), states[pivot].shape[1]), dtype=bool)
     only_rival = np.full(hits.shape, UNDEFINED, dtype=np.int32)
-    for row, layer in enumerate(layers):
+    for layer in layers:
         vectors = {language: array[layer] for language, array in states.items()}
         absent = undefined(vectors)
         if pivot in absent:
@@ -155,8 +150,8 @@ def scores(
             if language in units:
                 either = np.logical_or(*rivals(units[language], units[pivot]))
                 count = either.sum(axis=1)
-                hits[row, column] = count == 0
-                only_rival[row, column] = np.where(count == 1, either.argmax(axis=1), -1)
+                hits[layer, column] = count == 0
+                only_rival[layer, column] = np.where(count == 1, either.argmax(axis=1), -1)
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 

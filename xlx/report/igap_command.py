@@ -94,13 +94,12 @@ class Igap(options.Asking):
         print(*lines, "", in_text(means), "", path, sep="\n")
 
     def check(self) -> None:
-        """ValueError for a model that is quantised or spread, and an unknown task."""
+        """ValueError for a model that is quantised, and an unknown task."""
         super().check()
-        packed = hasattr(loading.configuration(self.model), "quantization_config")
-        if packed or self.quantization or self.device_map:
+        if hasattr(loading.configuration(self.model), "quantization_config"):
             raise ValueError(
-                "all weights are learnt, on one device: leave out --quantization and --device-map, "
-                "give the weights that the model was quantised from, or ask xlx report"
+                "all weights are learnt: give those that the model was quantised from, or ask xlx "
+                "report"
             )
         checks.one_of(self.task, SHIPPED, "--task")
 

@@ -117,7 +117,7 @@ class Mixing(options.Asking):
         meaning = f"its labels are {', '.join(classes)}" if classes else "it answers questions"
         print(f"{label}: {meaning}; {asked}, {len(gold) * n * (n + 1)} inputs")
         named = dict(enumerate(classes)) or None
-        head = Headed(self.model, named, quantization=self.quantization)
+        head = Headed(self.model, named)
         missing = unasked(head, sets) + unasked(head, alone)
         minutes = partial(self.minutes, missing / min(executors.n_workers(), n), sets)
         options.foresee(missing, "inputs", minutes)

@@ -38,8 +38,6 @@ class Command:
 
     languages: str | None = Option(None, help="codes or names, as de,en,japanese; by default all")
     device: str | None = Option(None, help="cpu, cuda, cuda:1")
-    device_map: str | None = Option(None, help="auto: spread over devices, disk (accelerate)")
-    quantization: str | None = Option(None, help="8bit or 4bit (needs CUDA, bitsandbytes)")
     dtype: str | None = Option(None, help="float32, tf32, bfloat16 or float16")
     token_budget: int | None = Option(None, help="most tokens of a batch (4096)")
 
@@ -108,7 +106,7 @@ class Asking(Writing):
         for code, part in sets.items():
             first, second = (getattr(part, name) for name in part.rows[:2])
             texts[code] = [*map(" ".join, zip(first, second or first, strict=True))]
-        model = reported_model(self.model, quantization=self.quantization)
+        model = reported_model(self.model)
         return n * reading_seconds(model, texts) / 60
 
 
@@ -120,6 +118,8 @@ class TextCommand(Command):
     tasks: list[Path] = Option((), help="scores by language: lm-evaluation-harness, CSV, folders")
     pooling: str | None = Option(None, help=f"{', '.join(POOLINGS)}; by default the model's")
     special_tokens: bool = Option(False, "--special-tokens", help="pool the tokenizer's, too")
+    device_map: str | None = Option(None, help="auto: spread over devices, disk (accelerate)")
+    quantization: str | None = Option(None, help="8bit or 4bit (needs CUDA, bitsandbytes)")
 
     @property
     def files(self) -> list[Path]:
@@ -180,7 +180,7 @@ def foresee(n: int, what: str, minutes: Callable[[], float]) -> None:
 def tried(command: Command, name: str) -> int:
     """Run a command as it is set; 0, 2 after a sentence of what is wrong, 130 if stopped."""
     names = ("device", "device_map", "dtype", "token_budget")
-    chosen = {x: value for x in names if (value := getattr(command, x)) is not None}
+    chosen = {x: value for x in names if (value := getattr(command, x, None)) is not None}
     try:
         command.check()  # before hours are spent
         with settings(**chosen):

@@ -528,22 +528,16 @@ def task_model(
 
 
 def headed_model(
-    name: Name,
-    max_length: int | None = None,
-    *,
-    reads: bool = False,
-    quantization: str | None = None,
+    name: Name, max_length: int | None = None, *, reads: bool = False
 ) -> tuple[Any, Any, int | None]:
     """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
 
-    As `task_model`, of any kind, spread as the settings say. Raises as `load`, also for one without
+    As `task_model`, of any kind. Raises as `load`, also for one without
     such a head, and a decoder without a padding token, by which its head finds the last one.
     """
     label, folder, _ = _found(name)
     decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
-    options = folders.placement(
-        label, folder, weight_type(current().dtype), current().device_map, quantization
-    )
+    options = folders.placement(label, folder, weight_type(current().dtype), None, None)
     model, missing, words = _with_head(label, folder, reads, options)
     if missing:
         raise ValueError(

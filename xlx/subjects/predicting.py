@@ -364,7 +364,7 @@ class Headed:
     ``model`` is a name for `loading.headed_model`; ``labels``: its labels (``id2label`` in its
     config.json, or their numbers) → the classes asked about, None: those of the same name.
     ``max_length`` tokens of an input, None: what the model takes; ``stride`` and ``longest_answer``
-    as in `jobs.Recipe`, ``quantization`` in `loading.load`; precision and device map as settings.
+    as in `jobs.Recipe`; precision as the settings say.
     """
 
     model: str
@@ -372,7 +372,6 @@ class Headed:
     max_length: int | None = None
     stride: int = 128
     longest_answer: int = 30
-    quantization: str | None = None
 
     def about(self, classes: Sequence[str] | None) -> dict[str, Any]:
         """What decides its answers but for the text, without loading it; no classes: a reader."""
@@ -386,7 +385,6 @@ class Headed:
             "labels": labels,
             "max_length": self.max_length,
             "dtype": current().dtype,
-            **({"quantization": self.quantization} if self.quantization else {}),
             **({} if classes else reading),
         }
 
@@ -396,7 +394,7 @@ class Headed:
         if classes is not None:  # before the weights are read
             order = places_of_labels(loading.configuration(self.model), classes, self.labels)
         model, tokenizer, limit = loading.headed_model(
-            self.model, self.max_length, reads=classes is None, quantization=self.quantization
+            self.model, self.max_length, reads=classes is None
         )
         recipe = Recipe(
             max_length=self.max_length,
@@ -404,6 +402,5 @@ class Headed:
             stride=self.stride,
             longest_answer=self.longest_answer,
         )
-        spread = current().device_map is not None
-        device = loading.placed(model, loading.device_of(None), spread=spread)
+        device = loading.placed(model, loading.device_of(None), spread=False)
         return Tuned(model.eval(), tokenizer, limit, recipe, device, order)
