@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests import tiny
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -21,3 +22,9 @@ def corpus() -> ParallelCorpus:
 def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
     """The same, in documents of two."""
     return replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory) -> str:
+    """A tiny encoder, which no test changes."""
+    return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))

@@ -61,8 +61,6 @@ def test_errors_are_those_of_leaving_documents_out(
         without.append(averages.average(left, "MD", layers=[3]).score)
     expected = statistics.left_out_error(mean.score, np.array(without), [3, 3, 3, 1])
     assert mean.error == pytest.approx(expected, rel=1e-3)
-    sentences = averages.average(last, "MD", layers=[3], over="sentences")
-    assert sentences.sizes.tolist() == [1] * 10
     low, high = mean.interval()
     assert high - mean.score == pytest.approx(3.182446 * mean.error)  # Student's t, 3 df
     assert low + high == pytest.approx(2 * mean.score)
@@ -108,19 +106,11 @@ def test_a_difference_is_of_the_same_text(ends: list[PairScores], grouped: Paral
         last - averages.average(kept, "LD", by=["layer"])
 
 
-def test_a_balanced_mean_weighs_branches(ends: list[PairScores]) -> None:
-    pairs = ends[1].scores["LD"].mean(axis=(0, 2))
-    weights = abx_scores.pair_weights(ends[1].pairs)["branches"]
-    balanced = averages.average(ends[1], "LD", weighting="branches")
-    assert balanced.score == pytest.approx(weights @ pairs)
-    assert balanced.error > 0
-
-
 @pytest.mark.parametrize(
     ("task", "options", "says"),
     [
         ("LD", {"by": ["pair"]}, "no average by 'pair'"),
-        ("LD", {"over": "sentences", "by": ["language"]}, "there are those of no task"),
+        ("retrieval", {"by": ["language"]}, "there are those of LD, MD"),
     ],
 )
 def test_averages_that_there_are_not_are_named(

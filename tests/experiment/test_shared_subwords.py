@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests import tiny
 from xlx.experiment import transfers
 from xlx.experiment.transfers import TransferTask
 from xlx.subjects import loading
@@ -17,11 +16,6 @@ TEXTS = {
     "de": ("Das Wetter ist heute fine.", "Yes, das Dorf.", "Und morgen it regnet."),
     "ja": ("天気がいい。", "Yes", "天気 rain"),
 }
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
 
 
 def made(texts: dict[str, tuple[str, ...]], labels: tuple[int, ...], pairs: bool) -> TransferTask:

@@ -102,18 +102,14 @@ def average(
     by: Sequence[str] = (),
     layers: Sequence[int] | None = None,
     embedding_layer: bool = True,
-    weighting: str = "pairs",
-    over: str = "documents",
 ) -> Average:
     """The mean score of a task over pairs and layers, or by "layer", by "language", or by both.
 
     A language's score is the mean over its pairs with all others. ``layers`` are those that count
     (negative numbers from the last), by default all; ``embedding_layer``: whether 0 is among them.
-    ``weighting``: how pairs count in a mean over all (`abx_scores.WEIGHTINGS`); ``over``:
-    what another text would change, "documents" or "sentences".
 
-    ValueError for what is not there: a task, layer or weighting, errors by language of another task
-    than LD, MD and MD among sentences of like length, or over sentences.
+    ValueError for what is not there: a task or layer, errors by language of another task than LD,
+    MD and MD among sentences of like length.
     """
     checks.one_of(task, measured.tasks, "task")
     unknown = set(checks.several(by, "keys")) - {"layer", "language"}
@@ -121,22 +117,20 @@ def average(
         raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
     rows = layers_of_mean(len(measured.layers), layers, embedding_layer)
     pairs = measured.pairs
-    weights = _weights(tuple(pairs))
-    checks.one_of(weighting, list(weights)[:-1], "weighting")
-    averaged = "languages" if "language" in by else weighting
-    checks.one_of(over, measured.left_out_change, "grouping")
-    changes = measured.left_out_change[over].get(averaged, {})
+    averaged = "languages" if "language" in by else "pairs"
+    weights = _weights(tuple(pairs))[averaged]
+    changes = measured.left_out_change["documents"].get(averaged, {})
     if task not in changes:
         raise ValueError(
-            f"errors of {task} over {over} are not kept by {averaged}: there are those of "
+            f"errors of {task} are not kept by {averaged}: there are those of "
             f"{', '.join(changes) or 'no task'}"
         )
-    score = measured.scores[task][rows].mean(axis=-1) @ weights[averaged].T
+    score = measured.scores[task][rows].mean(axis=-1) @ weights.T
     left_out_change = changes[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
     share = task not in (known := registered()) or known[task].share
-    return Average(score, left_out_change, measured.sizes[over], measured.texts, share)
+    return Average(score, left_out_change, measured.sizes["documents"], measured.texts, share)
 
 
 def layers_of_mean(
@@ -160,8 +154,6 @@ def averaged_scores(
     by: Sequence[str] = (),
     layers: Sequence[int] | None = None,
     embedding_layer: bool = True,
-    weighting: str = "pairs",
-    over: str = "documents",
 ) -> pd.DataFrame:
     """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
 
@@ -175,7 +167,7 @@ def averaged_scores(
         names = {"layer": counted, "language": language_weights(scores.pairs)[0]}
         names = {key: np.array(names[key]) for key in names if key in by}
         for task in scores.tasks if tasks is None else tasks:
-            mean = average(scores, task, by=by, layers=counted, weighting=weighting, over=over)
+            mean = average(scores, task, by=by, layers=counted)
             places = zip(names, np.indices(mean.score.shape), strict=True)
             keys = {key: names[key][place].ravel() for key, place in places}
             columns = {

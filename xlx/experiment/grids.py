@@ -1,4 +1,4 @@
-"""One face for what fine-tuned models answer: `grid(jobs, texts, texts)`.
+"""One face for what fine-tuned models answer: `grid(jobs, texts)`.
 
 Without texts a model is asked, at every checkpoint, about the sets of its job: that row is what
 IGAP decomposes (`xlx.experiment.transfers`). With texts its last checkpoint is asked about every
@@ -28,7 +28,7 @@ from xlx.subjects import finetuning, identity, predicting
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, learning
 from xlx.subjects.predicting import Headed
-from xlx.text.examples import Examples, aligned, check_parallel, crossed
+from xlx.text.examples import Examples, aligned, crossed
 from xlx.text.questions import Questions
 
 sparse = deferred("scipy.sparse")
@@ -44,25 +44,25 @@ class GridError(ValueError):
 
 @dataclass(frozen=True)
 class Grid:
-    """Answers of one model to pairs of languages: ``(L, M, ...)``, first parts × second parts.
+    """Answers of one model to pairs of languages: ``(L, L, ...)``, first parts × second parts.
 
     Attributes
     ----------
-    languages, columns : tuple of str
-        Of the first part (premise, sentence 1, context) and of the second; the same in a square.
+    languages : tuple of str
+        Of the first part (premise, sentence 1, context) and of the second.
     scores : dict
-        Name of a measure → float ``(L, M, n)`` in [0, 1]: "accuracy", or `MEASURES`.
+        Name of a measure → float ``(L, L, n)`` in [0, 1]: "accuracy", or `MEASURES`.
     groups : np.ndarray
         int64 ``(n,)``: examples that share a premise or a context hang together.
     predictions : np.ndarray, optional
-        ``(L, M, n)``, classes; of questions ``(L, M, n, 2)``, places in the context.
+        ``(L, L, n)``, classes; of questions ``(L, L, n, 2)``, places in the context.
     n_cut : np.ndarray, optional
-        ``(L, M)``: how many pairs of a cell were cut at the maximum length; of questions, which are
+        ``(L, L)``: how many pairs of a cell were cut at the maximum length; of questions, which are
         not cut, how many have a context that is read in several windows.
     each : dict
-        The scores by seed, ``(S, L, M, n)``; made from ``scores`` where it is not given.
+        The scores by seed, ``(S, L, L, n)``; made from ``scores`` where it is not given.
     logits : np.ndarray, optional
-        float16 ``(L, M, n, classes)``; of questions ``(L, M, n)``, the score of the answer.
+        float16 ``(L, L, n, classes)``; of questions ``(L, L, n)``, the score of the answer.
     """
 
     model: str
@@ -73,12 +73,10 @@ class Grid:
     n_cut: np.ndarray | None = None
     each: dict[str, np.ndarray] = field(default_factory=dict)
     logits: np.ndarray | None = None
-    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         single = {name: scores[None] for name, scores in self.scores.items()}
         object.__setattr__(self, "each", self.each or single)
-        object.__setattr__(self, "columns", self.columns or self.languages)
 
 
 def groups_of(asked: Examples | Questions) -> np.ndarray:
@@ -97,16 +95,14 @@ def groups_of(asked: Examples | Questions) -> np.ndarray:
     return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
 
 
-def grid(
-    jobs: Sequence[Job | Headed], first: Sets | None = None, second: Sets | None = None
-) -> list[Grid] | list[Run]:
+def grid(jobs: Sequence[Job | Headed], sets: Sets | None = None) -> list[Grid] | list[Run]:
     """What models answer: a `Grid` each, or without texts the `Run` of each job.
 
     A `Job` says what is fine-tuned, on what and how, and its recipe is also that of the asking
     (length, windows, precision); a `Headed` was fine-tuned elsewhere and is asked as it is.
-    ``first`` and ``second`` (None: the same) are language → examples or questions of the first and
-    of the second part, all parallel, two cells or more; single sentences are the second part, and
-    the language of the first changes nothing. Nothing is fine-tuned or loaded where every cell was
+    ``sets`` are language → examples or questions, all parallel, two or more, of the first part and
+    of the second; single sentences are the second part, and the language of the first changes
+    nothing. Nothing is fine-tuned or loaded where every cell was
     asked before.
 
     GridError for fewer cells, sets without examples or of another task than a job's; TextError for
@@ -115,17 +111,16 @@ def grid(
     `loading.headed_model`, and `predicting.windows` for a question that leaves no room.
     """
     jobs = checks.several(jobs, "jobs", GridError)
-    if first is None:
+    if sets is None:
         return finetuning.finetune_all(jobs)
-    second = first if second is None else second
-    if not all(isinstance(sets, Mapping) and sets for sets in (first, second)):
+    if not (isinstance(sets, Mapping) and sets):
         raise GridError("the sets to ask are due by language, in a dictionary of two or more")
-    gold = next(iter(first.values()))
+    gold = next(iter(sets.values()))
     for job in jobs:
         if isinstance(job, Job):
             _check_kind(job, gold)
             job.check()
-    cells, places = _cells(first, second)
+    cells, places = _cells(sets)
     names, classes = list(cells), None if isinstance(gold, Questions) else gold.classes
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
@@ -158,13 +153,12 @@ def grid(
         grids.append(
             Grid(
                 identity.title(job.model),
-                tuple(first),
+                tuple(sets),
                 scores,
                 groups_of(gold),
                 square["predicted"],
                 square["n_cut"][..., 0],
                 logits=square["logits"],
-                columns=tuple(second),
             )
         )
     return grids
@@ -241,20 +235,18 @@ def _check_kind(job: Job, gold: Examples | Questions) -> None:
         )
 
 
-def _cells(first: Sets, second: Sets) -> tuple[dict[str, Any], np.ndarray]:
-    """Each distinct cell by its text's hash, and which stands where: str ``(L, M)``."""
-    gold = next(iter(first.values()))
-    if max(len(first), len(second)) < 2 or not len(gold):
+def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
+    """Each distinct cell by its text's hash, and which stands where: str ``(L, L)``."""
+    gold = next(iter(aligned(sets).values()))
+    if len(sets) < 2 or not len(gold):
         raise GridError(
             f"a grid needs examples in two languages or more, and {len(gold)} are of "
-            f"{', '.join(first)}"
+            f"{', '.join(sets)}"
         )
-    aligned(first)
-    check_parallel(next(iter(aligned(second).values())), gold)
     single = isinstance(gold, Examples) and gold.second is None
-    cells, places = {}, np.empty((len(first), len(second)), dtype=object)
-    for i, part in enumerate(first.values()):
-        for j, other in enumerate(second.values()):
+    cells, places = {}, np.empty((len(sets),) * 2, dtype=object)
+    for i, part in enumerate(sets.values()):
+        for j, other in enumerate(sets.values()):
             cell = other if single else crossed(part, other)
             # answers are not part of what is asked, and so not of what is stored
             places[i, j] = name = cell.text_hash()
