@@ -160,15 +160,6 @@ def test_the_shipped_shards_are_those_on_record() -> None:
     assert sum(file.stem == "first" for file in there.values()) <= 21  # none is added
 
 
-def test_a_file_where_an_earlier_version_had_it_is_read(tmp_path: Path) -> None:
-    (file,) = written(tmp_path, entry({"a": np.arange(3)}, n=1)).files()
-    file.replace(tmp_path / "lens" / "toy.parquet")
-    (tmp_path / ledger.SHARDS).unlink()
-    file.parent.rmdir()
-    assert Ledger(tmp_path).get(Ask("toy", {"n": 1})).value["a"].sum() == 3
-    assert Ledger(tmp_path).overview()["lens"].tolist() == ["lens"]
-
-
 # --- files that cannot be trusted -----------------------------------------------------------------
 
 

@@ -312,8 +312,8 @@ class Shard:
 
 
 def folder_of(root: Path, file: Path) -> str:
-    """Lens and kind of a file: "abx/score", also of ``abx/score.parquet``, where it lay earlier."""
-    return "/".join(file.relative_to(root).with_suffix("").parts[:2])
+    """Lens and kind of a file: "abx/score"."""
+    return file.parent.relative_to(root).as_posix()
 
 
 class Ledger:
@@ -332,7 +332,7 @@ class Ledger:
     def files(self, kind: str = "*") -> list[Path]:
         """All files of the ledger, or of a kind; those, too, that are on record and not there."""
         lost = {self.root / file for file in self.notes(SHARDS)}
-        there = {*self.root.glob(f"*/{kind}/*.parquet"), *self.root.glob(f"*/{kind}.parquet")}
+        there = {*self.root.glob(f"*/{kind}/*.parquet")}
         return sorted(there | {file for file in lost if kind in ("*", file.parent.name)})
 
     def shards(self, kind: str = "*") -> dict[Path, Shard]:
