@@ -200,6 +200,12 @@ def across(scores: np.ndarray) -> np.ndarray:
     return (scores.sum(axis=-1) + scores.sum(axis=-2) - 2 * within(scores)) / (2 * (n - 1))
 
 
+def with_margins(scores: np.ndarray) -> np.ndarray:
+    """``(..., L, L, n)`` with the means of rows and columns: ``(..., L + 1, L + 1, n)``."""
+    wide = np.concatenate([scores, scores.mean(axis=-2, keepdims=True)], axis=-2)
+    return np.concatenate([wide, wide.mean(axis=-3, keepdims=True)], axis=-3)
+
+
 def checked_scores(
     scores: np.ndarray, languages: Sequence[str], least: float = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -230,10 +236,19 @@ def checked_scores(
 
 
 def cells(
-    scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None
+    scores: np.ndarray,
+    languages: Sequence[str],
+    groups: Sequence[int] | None = None,
+    *,
+    margins: bool = False,
 ) -> pd.DataFrame:
-    """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figure 2)."""
+    """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
+
+    With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
+    """
     _, each = checked_scores(scores, languages)
+    if margins:
+        each, languages = with_margins(each), [*languages, EVERYWHERE]
     estimate = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
     columns = zip(("score", "low", "high"), (estimate.score, *share_ends(estimate)), strict=True)

@@ -123,7 +123,7 @@ def loaded(corpus: Any) -> None:
     """A corpus that was loaded: sentences by language."""
     if not hasattr(corpus, "sentences"):
         raise ValueError(
-            f"{_shown(corpus)} is no corpus: give what `parallel.load` returns of a name or a folder"
+            f"{_shown(corpus)} is no corpus: give what `parallel.load` makes of a name or folder"
         )
 
 
