@@ -3,7 +3,6 @@
 import importlib.util
 import itertools
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
@@ -21,7 +20,7 @@ def paper() -> PrintedTables:
     return PrintedTables()
 
 
-def test_settings_are_those_of_table_2(paper: PrintedTables) -> None:
+def test_settings_are_those_of_table_2(paper: PrintedTables):
     settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
     table = paper["table2"].set_index(["component", "layer"])["value"]
     assert sorted(settings["probing"]["tasks"]) == sorted(paper.tasks)
@@ -39,7 +38,7 @@ def loaded() -> ModuleType:
     return script
 
 
-def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
+def test_what_is_counted_of_a_release(tmp_path):
     script = loaded()
     te, va = tmp_path / "te.txt", tmp_path / "va.txt"
     te.write_text("a b\tO\na b\tI\na b\tO\nc\tO\n", encoding="utf-8")
@@ -62,7 +61,7 @@ def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
         script.read(te)
 
 
-def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path: Path, monkeypatch) -> None:
+def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path, monkeypatch):
     script, release = loaded(), tmp_path / "release"
     for language, task in itertools.product(script.LANGUAGES, script.TASKS.values()):
         (release / language / task).mkdir(parents=True)
@@ -80,7 +79,7 @@ def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path: Path, monkeypat
         script.main()
 
 
-def test_parameters_are_those_of_layers_as_pytorch_has_them(paper: PrintedTables) -> None:
+def test_parameters_are_those_of_layers_as_pytorch_has_them(paper: PrintedTables):
     torch = pytest.importorskip("torch")
     lstm = torch.nn.LSTM(300, 512, num_layers=2, bidirectional=True)
     filters = [torch.nn.Conv1d(300, 800, width) for width in (3, 4, 5)]

@@ -107,16 +107,12 @@ def test_what_cannot_be_is_said_in_a_sentence(
     scores_csv(tmp_path, english="")
     monkeypatch.chdir(tmp_path)
     for option, value, says in (
-        ("--text", "no/folder", "no/folder"),
         ("--pivot", "ja", "ja"),
         ("--languages", "de", "alone, and"),
         ("--pooling", "cls", "pooling 'cls'"),
-        ("--dtype", "int8", "dtype"),
         ("--pooling", "first", "--pooling 'first'"),
-        ("--poolin", "last", "no option --poolin: do you mean --pooling?"),
         ("--tasks", "no-such.csv", "no-such.csv"),
         ("--tasks", "scores.csv", "no score in en"),
         ("--token-budget", "0", "token_budget is 0"),
-        ("--sentences", "0", "--sentences is 0"),
     ):
         assert says in refused("mexa", model, "--text", text, option, value)
