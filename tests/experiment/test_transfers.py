@@ -277,7 +277,7 @@ def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
 RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=3e-3, every=4, max_length=32)
 
 
-def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(model: str):
+def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(model: str) -> None:
     short = replace(RECIPE, epochs=1, every=2)  # 3 steps, so 2 checkpoints
     recipes = [short, replace(short, learning_rate=1e-3)]
     found = transfers.transfer_task([model], task(), ["ja", "en"], recipes, (1, 2))

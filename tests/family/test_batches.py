@@ -34,7 +34,7 @@ def originals(batch: Batch) -> torch.Tensor:
 # --- masking, padding, the next one --------------------------------------------------------------
 
 
-def test_masking_is_80_10_10_of_the_share_and_never_special():
+def test_masking_is_80_10_10_of_the_share_and_never_special() -> None:
     draw = rng(1)
     ids = draw.integers(4, 399, size=(400, 200))
     ids[:, 0], ids[:, 1], ids[:, -1] = BOS, PAD, EOS
@@ -50,7 +50,7 @@ def test_masking_is_80_10_10_of_the_share_and_never_special():
     assert (others.min(), others.max()) == (4, 398)  # any piece or byte, none that is special
 
 
-def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches):
+def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches) -> None:
     ids, real = pad([np.array([0, 7, 2]), np.array([0, 8, 9, 10, 2])])
     batch = next_subword(ids, real)
     none = NO_LABEL
@@ -66,14 +66,14 @@ def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches):
 
 
 @pytest.mark.parametrize("objective", ["mlm", "clm", "tlm"])
-def test_the_same_generator_draws_the_same_batch(batches: Batches, objective: str):
+def test_the_same_generator_draws_the_same_batch(batches: Batches, objective: str) -> None:
     first, again, another = (getattr(batches, objective)(rng(seed), 128) for seed in (3, 3, 4))
     assert torch.equal(first.ids, again.ids)
     assert torch.equal(first.labels, again.labels)
     assert first.ids.shape != another.ids.shape or not torch.equal(first.ids, another.ids)
 
 
-def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: MemberRecipe):
+def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: MemberRecipe) -> None:
     for seed in range(8):
         mlm = batches.mlm(rng(seed), recipe.tokens_per_step)
         assert mlm.ids.numel() == recipe.tokens_per_step
@@ -91,7 +91,7 @@ def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: Member
 
 
 @pytest.mark.parametrize(("exponent", "share"), [(0.3, None), (1.0, None), (0.3, 0.8)])
-def test_languages_are_drawn_by_their_shares(exponent: float, share: float | None):
+def test_languages_are_drawn_by_their_shares(exponent: float, share: float | None) -> None:
     sizes = {"de": 1000, "en": 8000, "fi": 200}
     text = PretrainingText(
         {  # all subwords of a language are its number
@@ -120,7 +120,7 @@ def translations() -> set[frozenset[str]]:
     }
 
 
-def test_the_contrast_holds_translations(batches: Batches, recipe: MemberRecipe):
+def test_the_contrast_holds_translations(batches: Batches, recipe: MemberRecipe) -> None:
     tokenizer = toy.prepared("xlm-roberta")[0]
     pairs = batches.contrast(rng())
     assert len(pairs.ids) == 2 * recipe.contrast_pairs
@@ -131,7 +131,7 @@ def test_the_contrast_holds_translations(batches: Batches, recipe: MemberRecipe)
         assert frozenset(tokenizer.decode(row.tolist()) for row in rows) in expected
 
 
-def test_tlm_holds_translations_behind_one_another(batches: Batches, recipe: MemberRecipe):
+def test_tlm_holds_translations_behind_one_another(batches: Batches, recipe: MemberRecipe) -> None:
     tokenizer = toy.prepared("xlm-roberta")[0]
     tlm = batches.tlm(rng(), 128)
     n_rows, longest = tlm.ids.shape
@@ -152,7 +152,7 @@ def test_tlm_holds_translations_behind_one_another(batches: Batches, recipe: Mem
         assert frozenset(map(tokenizer.decode, halves)) in expected
 
 
-def test_translations_stand_in_a_decoder_s_rows():
+def test_translations_stand_in_a_decoder_s_rows() -> None:
     text = toy.prepared("llama")[1]
     ntrex = text.parallel[0]
     meaning = {
@@ -187,7 +187,7 @@ def lines() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("member", ["mini-xlmr", "mini-llama"])
-def test_held_out_batches_hold_every_line_once(member: str, lines: list[np.ndarray]):
+def test_held_out_batches_hold_every_line_once(member: str, lines: list[np.ndarray]) -> None:
     recipe = toy.recipe(member)
     rows = []
     for batch in held_out_batches(lines, recipe):

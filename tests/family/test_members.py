@@ -11,7 +11,7 @@ from tests import toy
 # --- what a member is ----------------------------------------------------------------------------
 
 
-def test_a_model_without_files_has_its_name_alone(tmp_path):
+def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in (str(tmp_path / "mine"), "somebody/something"):
@@ -22,7 +22,7 @@ def test_a_model_without_files_has_its_name_alone(tmp_path):
         assert models_1_family.held_out([name]).empty
 
 
-def test_a_run_without_weights_lies_where_its_record_does(tmp_path):
+def test_a_run_without_weights_lies_where_its_record_does(tmp_path: Path) -> None:
     name = toy.member_files(tmp_path, "mini-xlm")
     for step in Path(name).glob("step-*"):
         step.rmdir()
@@ -33,7 +33,7 @@ def test_a_run_without_weights_lies_where_its_record_does(tmp_path):
     assert models_1_family.held_out([name])["loss"].tolist() == [5.5, 5.0]
 
 
-def test_a_recipe_of_another_version_is_named(tmp_path):
+def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
     name = toy.member_files(tmp_path, "mini-xlm")
     old = describe(RECIPES["mini-xlm"]).replace("warmup_share", "warmup")
     (tmp_path / "mini-xlm" / "recipe.json").write_text(old)
@@ -41,6 +41,6 @@ def test_a_recipe_of_another_version_is_named(tmp_path):
         models_1_family.recipe(name)
 
 
-def test_settings_in_which_members_differ_are_named():
+def test_settings_in_which_members_differ_are_named() -> None:
     differences = models_1_family.unlike("mini-mbert", "mini-xlmr")
     assert differences == ["architecture xlm-roberta → bert", "vocabulary BPE → WordPiece"]

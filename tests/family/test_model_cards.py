@@ -14,7 +14,7 @@ CARDS = sorted(paths.MODELS.glob("*/README.md"))
 
 
 @pytest.mark.parametrize("folder", [card.parent for card in CARDS], ids=lambda folder: folder.name)
-def test_a_shipped_card_is_that_of_its_tables(folder: Path):
+def test_a_shipped_card_is_that_of_its_tables(folder: Path) -> None:
     recipe = read_recipe((folder / "recipe.json").read_text("utf-8"))
     run = {"products": "bfloat16"} | json.loads((folder / "run.json").read_text("utf-8"))
     tables = (pd.read_csv(folder / f"{table}.csv") for table in ("losses", "held_out"))

@@ -12,7 +12,7 @@ def drawn(shape: tuple[int, ...], seed: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_the_updates_are_those_of_torch():
+def test_the_updates_are_those_of_torch() -> None:
     starts = [drawn(shape, seed) for seed, shape in enumerate(SHAPES)]
     ours, theirs = ([torch.nn.Parameter(start.clone()) for start in starts] for _ in range(2))
     options = {"lr": 0.01, "weight_decay": 0.1}
@@ -31,7 +31,7 @@ def test_the_updates_are_those_of_torch():
 
 
 @pytest.mark.parametrize("shape", [(4, 24, 24), (3, 40, 16), (3, 16, 40)])
-def test_the_factors_are_nearly_orthogonal(shape: tuple[int, int, int]):
+def test_the_factors_are_nearly_orthogonal(shape: tuple[int, int, int]) -> None:
     for factor in muon.orthogonal(drawn(shape, 1)):
         values = torch.linalg.svdvals(factor)
         assert values.max() < 1.3

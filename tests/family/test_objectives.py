@@ -26,7 +26,7 @@ def contrasted() -> tuple[MemberRecipe, torch.nn.Module, Batch]:
     return recipe, objectives.untrained(recipe), batches.contrast(np.random.default_rng(0))
 
 
-def test_members_of_one_architecture_and_size_start_from_the_same_weights():
+def test_members_of_one_architecture_and_size_start_from_the_same_weights() -> None:
     starts: dict[tuple, dict[str, torch.Tensor]] = {}
     alike: dict[tuple, set[str]] = {}
     for name in (name for name in RECIPES if name.startswith("mini-")):
@@ -49,7 +49,7 @@ def assert_sd(values: torch.Tensor, sd: float) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("member", toy.MEMBERS)
-def test_shape_and_first_weights_are_those_of_the_recipe(member: str):
+def test_shape_and_first_weights_are_those_of_the_recipe(member: str) -> None:
     recipe = toy.recipe(member, vocabulary=2000, hidden_size=64, intermediate_size=128)
     model = objectives.untrained(recipe)
     config, table = model.config, model.get_input_embeddings().weight
@@ -89,7 +89,7 @@ def labelled_batch(recipe: MemberRecipe) -> Batch:
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype):
+def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype) -> None:
     drawn = torch.Generator().manual_seed(0)
     logits = (4 * torch.randn(75, 40, generator=drawn)).to(kind).requires_grad_()
     labels = torch.randint(0, 40, (75,), generator=drawn)
@@ -108,7 +108,7 @@ def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype):
 
 @torch.no_grad()
 @of_each_architecture
-def test_labelled_losses_against_their_definition(recipe: MemberRecipe):
+def test_labelled_losses_against_their_definition(recipe: MemberRecipe) -> None:
     model, batch = objectives.untrained(recipe).eval(), labelled_batch(recipe)
     logits = model(batch.ids, attention_mask=batch.real).logits
     expected = [
@@ -122,7 +122,7 @@ def test_labelled_losses_against_their_definition(recipe: MemberRecipe):
 
 
 @torch.no_grad()
-def test_the_contrast_against_its_definition(contrasted):
+def test_the_contrast_against_its_definition(contrasted) -> None:
     _, model, pairs = contrasted
     inputs = {"attention_mask": pairs.real, "output_hidden_states": True}
     states = model.eval().roberta(pairs.ids, **inputs).hidden_states[1]
@@ -150,7 +150,7 @@ def test_the_contrast_against_its_definition(contrasted):
         ("mini-infoxlm", ["tlm", "mlm", "tlm", "mlm contrast"] * 2),
     ],
 )
-def test_objectives_take_turns(member: str, expected: list[str]):
+def test_objectives_take_turns(member: str, expected: list[str]) -> None:
     recipe = toy.recipe(member)
     model = objectives.untrained(recipe)
     batches = Batches(toy.prepared(recipe.architecture)[1], recipe)
@@ -170,7 +170,7 @@ def test_objectives_take_turns(member: str, expected: list[str]):
 
 
 @of_each_architecture
-def test_every_parameter_has_one_optimiser(recipe: MemberRecipe):
+def test_every_parameter_has_one_optimiser(recipe: MemberRecipe) -> None:
     model = objectives.untrained(recipe)
     muon, adamw = objectives.optimisers(model, recipe)
     assert isinstance(muon, torch.optim.Muon)

@@ -30,7 +30,7 @@ def recipe() -> MemberRecipe:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Member → the folder of a whole run; "steady" → that of a steady one."""
     recipes = {member: toy.recipe(member) for member in toy.MEMBERS}
     recipes["steady"] = replace(recipes["mini-infoxlm"], **STEADY)
@@ -55,7 +55,7 @@ def last(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @of_each_architecture
-def test_what_a_run_leaves(runs: dict[str, Path], member: str):
+def test_what_a_run_leaves(runs: dict[str, Path], member: str) -> None:
     recipe, out = toy.recipe(member), runs[member] / "out"
     assert sorted(path.name for path in out.iterdir()) == [
         "README.md",
@@ -95,7 +95,7 @@ def test_what_a_run_leaves(runs: dict[str, Path], member: str):
 
 
 @of_each_architecture
-def test_held_out_losses_against_their_definition(runs: dict[str, Path], member: str):
+def test_held_out_losses_against_their_definition(runs: dict[str, Path], member: str) -> None:
     recipe, out = toy.recipe(member), runs[member] / "out"
     tokenizer, _, held = toy.prepared(recipe.architecture)
     table = pd.read_csv(out / "held_out.csv")
@@ -119,7 +119,7 @@ def test_held_out_losses_against_their_definition(runs: dict[str, Path], member:
 
 
 @of_each_architecture
-def test_a_checkpoint_is_an_ordinary_folder(runs: dict[str, Path], member: str):
+def test_a_checkpoint_is_an_ordinary_folder(runs: dict[str, Path], member: str) -> None:
     recipe, folder = toy.recipe(member), runs[member] / "out/step-000012"
     assert {value.dtype for value in toy.weights(folder).values()} == {torch.float16}
     sentences = ["Haus Baum", "dog, cat and 犬", "家"]
@@ -136,8 +136,8 @@ def test_a_checkpoint_is_an_ordinary_folder(runs: dict[str, Path], member: str):
 
 
 def test_a_checkpoint_holds_the_average_of_the_weights(
-    runs: dict[str, Path], recipe: MemberRecipe, tmp_path
-):
+    runs: dict[str, Path], recipe: MemberRecipe, tmp_path: Path
+) -> None:
     steady = replace(recipe, **STEADY)
     # With so many a doubling each step is kept.
     single = replace(steady, averaged_share=0.0, first_checkpoint=1, checkpoints_per_doubling=12)
@@ -180,7 +180,9 @@ def stopped_at(step: int, recipe: MemberRecipe, folder: Path, **options: int) ->
 
 
 @of_each_architecture
-def test_a_stopped_run_goes_on_as_if_it_had_not_been(runs: dict[str, Path], member: str, tmp_path):
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(
+    runs: dict[str, Path], member: str, tmp_path: Path
+) -> None:
     recipe = toy.recipe(member)
     stopped_at(8, recipe, tmp_path)
     stopped_at(11, recipe, tmp_path)
@@ -202,8 +204,8 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(runs: dict[str, Path], memb
 
 
 def test_a_steady_run_is_lengthened_as_if_it_had_been_long(
-    runs: dict[str, Path], recipe: MemberRecipe, tmp_path
-):
+    runs: dict[str, Path], recipe: MemberRecipe, tmp_path: Path
+) -> None:
     long = replace(recipe, **STEADY)
     toy.run(replace(long, steps=6), tmp_path)
     stopped_at(9, long, tmp_path, save_every=2)
@@ -218,8 +220,8 @@ def test_a_steady_run_is_lengthened_as_if_it_had_been_long(
 
 
 def test_a_gradient_that_is_no_number_is_named_with_its_step(
-    recipe: MemberRecipe, tmp_path, monkeypatch
-):
+    recipe: MemberRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     steps = objectives.step_losses
 
     def to_nan(*arguments) -> Iterator:
@@ -234,7 +236,7 @@ def test_a_gradient_that_is_no_number_is_named_with_its_step(
     assert all(value.isfinite().all() for value in left["model"].values())
 
 
-def test_another_recipe_vocabulary_or_text_is_refused(recipe: MemberRecipe, tmp_path):
+def test_another_recipe_vocabulary_or_text_is_refused(recipe: MemberRecipe, tmp_path: Path) -> None:
     short = replace(recipe, steps=3)
     toy.run(short, tmp_path)
     before = contents(tmp_path)
@@ -266,7 +268,7 @@ FULL = Path("/dev/full")
 
 
 @pytest.fixture
-def command(recipe: MemberRecipe, tmp_path, monkeypatch) -> list[str]:
+def command(recipe: MemberRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Arguments that train the toy recipe into ``tmp_path / "out"``; no archive is read."""
     monkeypatch.setattr(pretraining, "RECIPES", {recipe.name: recipe})
     monkeypatch.setattr(pretraining, "prepare", lambda made: toy.prepared(made.architecture))
@@ -276,7 +278,9 @@ def command(recipe: MemberRecipe, tmp_path, monkeypatch) -> list[str]:
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("file", ["losses.csv", "README.md"])
-def test_a_full_disk_is_said_plainly(file: str, command: list[str], recipe: MemberRecipe, tmp_path):
+def test_a_full_disk_is_said_plainly(
+    file: str, command: list[str], recipe: MemberRecipe, tmp_path: Path
+) -> None:
     out = tmp_path / "out" / recipe.name
     path = out / file
     path.parent.mkdir(parents=True)
@@ -297,10 +301,10 @@ def test_the_command_trains_and_knows_when_it_is_done(
     command: list[str],
     runs: dict[str, Path],
     recipe: MemberRecipe,
-    tmp_path,
-    monkeypatch,
-    capsys,
-):
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pretraining.main(command)
     out = tmp_path / "out" / recipe.name
     assert toy.same(last(out), last(runs[recipe.name] / "out"))

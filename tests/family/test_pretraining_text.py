@@ -2,6 +2,7 @@
 
 import tarfile
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from xlx.results import paths
 
 
 @pytest.fixture
-def archive(tmp_path, monkeypatch):
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Makes an archive: its source, file name → content."""
     monkeypatch.setattr(paths, "DATA", tmp_path)
     (tmp_path / "pretraining").mkdir()
@@ -29,7 +30,7 @@ def archive(tmp_path, monkeypatch):
     return pack
 
 
-def test_sources_are_read_by_line_and_by_verse(archive):
+def test_sources_are_read_by_line_and_by_verse(archive) -> None:
     archive("tatoeba", {"de.txt": "eins\n\ndrei\u2028noch drei\n", "en.txt": "one\n"})
     assert read_source("tatoeba") == {
         "de": {"0": "eins", "2": "drei\u2028noch drei"},
@@ -39,7 +40,7 @@ def test_sources_are_read_by_line_and_by_verse(archive):
     assert read_source("bible_nt") == {"de": {"Matt.1.1": "ein\tVers", "Matt.1.2": "noch"}}
 
 
-def test_held_out_are_whole_documents(archive, monkeypatch):
+def test_held_out_are_whole_documents(archive, monkeypatch: pytest.MonkeyPatch) -> None:
     for source in PRETRAINING_SOURCES:
         archive(source, {"de.txt": "x\n", "fi.txt": "y\n"})
     lines = {"de.txt": "0\n1\n2\n\n4\n5\n", "en.txt": "0\n1\n2\n3\n4\n5\n"}
@@ -59,12 +60,12 @@ def test_held_out_are_whole_documents(archive, monkeypatch):
         pretraining_text.read_text(["xx", "en", "ja"])
 
 
-def test_a_missing_archive_is_named(archive):
+def test_a_missing_archive_is_named(archive) -> None:
     with pytest.raises(FileNotFoundError, match=r"ntrex\.tar\.xz is not in .*restore it"):
         read_source("ntrex")
 
 
-def test_characters_are_those_of_the_table_less_what_is_held_out(archive):
+def test_characters_are_those_of_the_table_less_what_is_held_out(archive) -> None:
     n = pretraining_text.HELD_OUT_LINES
     documents = "".join(f"{i >= 2}\n" for i in range(n + 2))
     archive("ntrex", {"documents.txt": documents, "de.txt": "ab\n" * (n + 2)})
@@ -74,7 +75,7 @@ def test_characters_are_those_of_the_table_less_what_is_held_out(archive):
     assert abx_3_outcomes.characters().to_dict() == {"en": 5, "de": 4}
 
 
-def test_positions_are_ordered_by_length_where_two_languages_hold_them():
+def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:
     def lines(*lengths: int) -> Lines:
         ends = np.cumsum([0, *(length + 1 for length in lengths)])
         return Lines(np.zeros(ends[-1], dtype=np.uint16), ends)
@@ -94,7 +95,7 @@ SIZES = {"de": 1000, "en": 8000, "fi": 200}
 @pytest.mark.parametrize("english", [None, 0.05, 0.95])
 def test_shares_follow_the_exponent_and_that_of_english_can_be_fixed(
     exponent: float, english: float | None
-):
+) -> None:
     share = training_text.shares(SIZES, exponent, english)
     assert list(share.index) == list(SIZES)
     assert share.sum() == pytest.approx(1)

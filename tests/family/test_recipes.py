@@ -28,7 +28,7 @@ DIFFERENCES = {
 }
 
 
-def test_a_member_differs_in_what_its_row_says():
+def test_a_member_differs_in_what_its_row_says() -> None:
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert set(RECIPES) == {*DIFFERENCES, *(reference for reference, _ in DIFFERENCES.values())}
     for member, (reference, expected) in DIFFERENCES.items():
@@ -39,7 +39,7 @@ def test_a_member_differs_in_what_its_row_says():
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda x: x.name)
-def test_sizes_fit_together_and_a_description_says_everything(recipe: MemberRecipe):
+def test_sizes_fit_together_and_a_description_says_everything(recipe: MemberRecipe) -> None:
     assert recipe.hidden_size % recipe.heads == 0
     assert max(*recipe.block_lengths, recipe.contrast_length) <= recipe.max_length
     assert recipe.contrast_layer <= recipe.layers
@@ -55,12 +55,12 @@ def test_sizes_fit_together_and_a_description_says_everything(recipe: MemberReci
         ({"pair_share": -0.1}, "pair_share -0.1 is not in"),
     ],
 )
-def test_impossible_recipes_are_refused(changes: dict[str, object], message: str):
+def test_impossible_recipes_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MemberRecipe("odd", **changes)
 
 
-def test_earlier_recipes_are_read_as_they_were_meant():
+def test_earlier_recipes_are_read_as_they_were_meant() -> None:
     told = json.loads(describe(MemberRecipe("mini-xlmr")))
     for later in ("languages", "pair_share", "warmup_steps", "averaged_share"):
         del told[later]
@@ -74,7 +74,7 @@ def test_earlier_recipes_are_read_as_they_were_meant():
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_schedule_stays_out_of_the_dynamics(name: str):
+def test_the_schedule_stays_out_of_the_dynamics(name: str) -> None:
     recipe = RECIPES[name]
     kept = recipe.checkpoint_steps()
     assert len(kept) >= 16
@@ -86,7 +86,7 @@ def test_the_schedule_stays_out_of_the_dynamics(name: str):
     assert {recipe.schedule(step) for step in range(recipe.warmup_steps, recipe.steps + 1)} == {1.0}
 
 
-def test_which_run_goes_on_with_which():
+def test_which_run_goes_on_with_which() -> None:
     steady, decaying = replace(RECIPES["mini-xlmr"], steps=800), MemberRecipe("toy", steps=800)
     assert continues(steady, steady)
     assert continues(replace(steady, steps=1600), steady)
@@ -97,7 +97,7 @@ def test_which_run_goes_on_with_which():
     assert not decaying.steady
 
 
-def test_dense_checkpoints_are_those_of_the_abx_paper_scaled():
+def test_dense_checkpoints_are_those_of_the_abx_paper_scaled() -> None:
     base = RECIPES["base-xlmr"]
     literal = [*range(5_000, 50_001, 5_000), *range(100_000, 1_500_001, 50_000)]
     assert len(literal) == 39
@@ -109,7 +109,7 @@ def test_dense_checkpoints_are_those_of_the_abx_paper_scaled():
         assert (kept[0], kept[-1]) == (0, steps)
 
 
-def test_the_rate_warms_up_stays_and_decays_in_straight_lines():
+def test_the_rate_warms_up_stays_and_decays_in_straight_lines() -> None:
     recipe = MemberRecipe("toy", steps=200, warmup_share=0.1, decay_share=0.5)
     rates = [recipe.schedule(step) for step in range(1, 201)]
     assert rates[:20] == pytest.approx([k / 20 for k in range(1, 21)])
@@ -120,7 +120,7 @@ def test_the_rate_warms_up_stays_and_decays_in_straight_lines():
         assert all(0 < short.schedule(step) <= 1 for step in range(1, steps + 1))
 
 
-def test_an_average_reaches_back_over_a_share_of_the_steps():
+def test_an_average_reaches_back_over_a_share_of_the_steps() -> None:
     recipe = MemberRecipe("toy", averaged_share=0.1)
     shares: list[float] = []
     for step in range(1, 2001):

@@ -43,14 +43,14 @@ def languages(name: str) -> list[str]:
     return sorted(RECIPES[name].languages or LANGUAGES)
 
 
-def test_members_are_told_of():
+def test_members_are_told_of() -> None:
     assert {"mini-xlmr", "mini-infoxlm", "mini-llama"} <= set(MEMBERS) <= set(RECIPES)
     told = (paths.MODELS / "README.md").read_text("utf-8")
     assert all(f"({name}/README.md)" in told for name in MEMBERS)
     assert all(f"({name})" in told for name in RUNS)
 
 
-def test_every_file_of_a_checkpoint_is_on_record():
+def test_every_file_of_a_checkpoint_is_on_record() -> None:
     lines = (paths.MODELS / "SHA256SUMS").read_text("utf-8").splitlines()
     files = {x.relative_to(paths.MODELS).as_posix(): x for x in paths.MODELS.glob("*/step-*/*")}
     assert lines == [
@@ -58,7 +58,7 @@ def test_every_file_of_a_checkpoint_is_on_record():
     ]
 
 
-def test_members_that_cut_alike_share_one_vocabulary():
+def test_members_that_cut_alike_share_one_vocabulary() -> None:
     contents = {
         (RECIPES[name].architecture == "bert", *languages(name), path.read_bytes())
         for name in MEMBERS
@@ -68,7 +68,7 @@ def test_members_that_cut_alike_share_one_vocabulary():
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_a_member_is_what_its_recipe_says(name: str):
+def test_a_member_is_what_its_recipe_says(name: str) -> None:
     recipe, folder = RECIPES[name], paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
     recorded = identity.checkpoints(str(folder), recorded=True)
@@ -96,7 +96,7 @@ def test_a_member_is_what_its_recipe_says(name: str):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_further_run_is_of_a_members_recipe(name: str):
+def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
     member, seed = name.split("-seed")
     recipe, folder = replace(RECIPES[member], seed=int(seed)), paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe

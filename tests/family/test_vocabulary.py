@@ -51,13 +51,13 @@ RARE = {
 
 
 @pytest.mark.parametrize("text", [RARE, toy.lines()])  # these with equally frequent pairs
-def test_a_vocabulary_comes_out_the_same_among_ties(text: dict[str, list[str]]):
+def test_a_vocabulary_comes_out_the_same_among_ties(text: dict[str, list[str]]) -> None:
     first, *others = (train_bpe(text, 400).to_str() for _ in range(3))
     assert all(other == first for other in others)
     assert text is not RARE or 0 < sum(line[1] in first for line in RARE["ka"]) < 300
 
 
-def test_the_sample_raises_small_languages():
+def test_the_sample_raises_small_languages() -> None:
     text = {"big": ["x" * 10] * 1600, "small": ["y" * 10] * 100}
     drawn = "".join(vocabulary.sampled_lines(text, 0.5, seed=1, least=0))
     # three times what gives the small one all it has: 3 · 31.6 · √size
@@ -68,7 +68,7 @@ def test_the_sample_raises_small_languages():
     assert sorted(everything) == sorted(text["big"] + text["small"])
 
 
-def test_a_vocabulary_that_the_text_cannot_fill_is_refused():
+def test_a_vocabulary_that_the_text_cannot_fill_is_refused() -> None:
     with pytest.raises(ValueError, match="pieces and bytes, not the 5,000 asked for") as error:
         train_bpe(toy.lines(), 5000)
     most = int(str(error.value).split("gives ")[1].split()[0].replace(",", ""))
@@ -77,7 +77,7 @@ def test_a_vocabulary_that_the_text_cannot_fill_is_refused():
         train_bpe(toy.lines(), 261)
 
 
-def test_special_tokens_have_the_same_ids_in_both(bpe: Tokenizer):
+def test_special_tokens_have_the_same_ids_in_both(bpe: Tokenizer) -> None:
     kinds = ((bpe, vocabulary.XLMR_TOKENS, 400), (word_pieces(), vocabulary.BERT_TOKENS, 6000))
     for tokenizer, special, size in kinds:
         assert [tokenizer.token_to_id(token) for token in special] == [0, 1, 2, 3, size - 1]
@@ -88,7 +88,7 @@ def test_special_tokens_have_the_same_ids_in_both(bpe: Tokenizer):
     assert ids == (0, 1, 2, 3)
 
 
-def test_a_line_and_a_pair_are_framed(bpe: Tokenizer):
+def test_a_line_and_a_pair_are_framed(bpe: Tokenizer) -> None:
     for tokenizer, between in ((bpe, [2, 2]), (word_pieces(), [2])):
         dog, cat = (tokenizer.encode(x, add_special_tokens=False).ids for x in ("dog", "cat sun"))
         assert tokenizer.encode("dog").ids == [0, *dog, 2]
@@ -99,13 +99,13 @@ def test_a_line_and_a_pair_are_framed(bpe: Tokenizer):
 
 
 @pytest.mark.parametrize("line", SCRIPTS)
-def test_bpe_writes_every_script_back(bpe: Tokenizer, line: str):
+def test_bpe_writes_every_script_back(bpe: Tokenizer, line: str) -> None:
     encoded = bpe.encode(line)
     assert "<unk>" not in encoded.tokens
     assert bpe.decode(encoded.ids) == " ".join(unicodedata.normalize("NFKC", line).split())
 
 
-def test_bpe_has_bytes_for_what_it_has_no_piece_for(bpe: Tokenizer):
+def test_bpe_has_bytes_for_what_it_has_no_piece_for(bpe: Tokenizer) -> None:
     encoded = bpe.encode("犬😀", add_special_tokens=False)
     assert encoded.tokens[-4:] == [f"<0x{byte:02X}>" for byte in "😀".encode()]
     assert encoded.ids[-4:] == [vocabulary.N_SPECIAL + byte for byte in "😀".encode()]
@@ -114,7 +114,7 @@ def test_bpe_has_bytes_for_what_it_has_no_piece_for(bpe: Tokenizer):
 # --- word pieces --------------------------------------------------------------------------------
 
 
-def test_word_pieces_keep_case_and_accents_and_take_a_strange_word_whole():
+def test_word_pieces_keep_case_and_accents_and_take_a_strange_word_whole() -> None:
     tokenizer = word_pieces()
     cut = [tokenizer.encode(x, add_special_tokens=False).ids for x in ("Été", "été", "ete", "Ete")]
     assert len(set(map(tuple, cut))) == 4

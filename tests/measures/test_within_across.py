@@ -118,7 +118,7 @@ def setting_values(each: np.ndarray, setting: str, which: int | None) -> np.ndar
 
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("n_seeds", [1, 3])
-def test_cells_and_margins_against_matrices(groups, n_seeds: int):
+def test_cells_and_margins_against_matrices(groups, n_seeds: int) -> None:
     each = np.stack([right(seed=k) for k in range(n_seeds)])
     table = mixing.cells(each, LANGUAGES, groups, margins=True)
     assert list(table.columns) == ["first", "second", *ENDS]

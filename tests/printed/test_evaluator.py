@@ -41,13 +41,13 @@ SIXTH = {
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path: Path) -> Path:
     for name, text in SIXTH.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
-def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path):
+def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
     paper = Paper(folder)
     numbers = paper.numbers.set_index("what")
     assert numbers["section"].tolist() == [
@@ -83,11 +83,11 @@ def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path):
 @pytest.mark.parametrize(
     ("parts", "result"), [((), 3), ((True,), 0), ((True, False), 1), ((False, False), 2)]
 )
-def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, result: int):
+def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, result: int) -> None:
     assert verdict(parts) == VERDICTS[result]
 
 
-def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder: Path):
+def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder: Path) -> None:
     (folder / "table1_scores_of_two.csv").write_text("value\n2\n", encoding="utf-8")
     paper = Paper(folder)
     assert paper.value("[table1['value'].sum(), table1_scores_of_two['value'].sum()]") == [471.5, 2]
@@ -98,7 +98,7 @@ def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder:
 @pytest.mark.parametrize(
     "paper", [AbxNumbers, IgapTables, MexaTables, PrintedScores, PrintedTables]
 )
-def test_what_fails_in_a_paper_is_quoted_and_what_is_ours_is_not(paper: type[Paper]):
+def test_what_fails_in_a_paper_is_quoted_and_what_is_ours_is_not(paper: type[Paper]) -> None:
     claims = paper().claims
     ours = claims["kind"] == "ours"
     assert set(claims["kind"]) <= {"printed", "ours"}
@@ -108,14 +108,14 @@ def test_what_fails_in_a_paper_is_quoted_and_what_is_ours_is_not(paper: type[Pap
     assert claims.loc[fails & ~ours, "quote"].all()
 
 
-def test_names_of_a_formula_are_its_own(folder: Path):
+def test_names_of_a_formula_are_its_own(folder: Path) -> None:
     paper = Paper(folder)
     assert paper.value("[x + y for x, y in zip([1, 2], each)]", each=[10, 20]) == [11, 22]
     assert paper.filled("{max(each):.1f} of {{}}", each=[1, 2]) == "2.0 of {}"
 
 
 @pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])
-def test_a_readme_lists_every_file_with_its_rows(name: str):
+def test_a_readme_lists_every_file_with_its_rows(name: str) -> None:
     readme = (PUBLISHED / name / "README.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in readme.splitlines() if line.startswith("| `")}
     for file in (PUBLISHED / name).glob("*.csv"):

@@ -9,7 +9,7 @@ from printed.abx_claims import TableRow
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_curve_of_t_values_holds_the_regression_that_made_it(seed: int):
+def test_the_curve_of_t_values_holds_the_regression_that_made_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
     first = rng.normal(size=40)
     second = rng.uniform(-0.9, 0.9) * first + rng.normal(size=40)
@@ -26,7 +26,7 @@ def test_the_curve_of_t_values_holds_the_regression_that_made_it(seed: int):
     assert np.abs(possible - r).min() <= 0.005
 
 
-def test_no_effect_of_either_and_a_large_r_squared_needs_one_predictor_twice():
+def test_no_effect_of_either_and_a_large_r_squared_needs_one_predictor_twice() -> None:
     row = TableRow("made up", "NLI", "Last", 156, 0.3, (-1, -1), ("n.s.", "n.s."))
     for r in (-0.9, 0.0, 0.8):
         assert not len(row.t_values(r)[0])

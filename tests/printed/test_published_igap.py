@@ -16,7 +16,7 @@ def p() -> IgapTables:
     return IgapTables()
 
 
-def test_random_orders_of_14_have_enough_pairs_right_in_fewer_than_1_of_20(p: IgapTables):
+def test_random_orders_of_14_have_enough_pairs_right_in_fewer_than_1_of_20(p: IgapTables) -> None:
     """Orders by pairs that are right (Mahonian numbers), of 5 against all permutations."""
     orders = {1: np.ones(1)}
     for k in range(2, 15):

@@ -16,13 +16,13 @@ def p() -> MexaTables:
     return MexaTables()
 
 
-def test_the_lost_column_of_table_5_is_what_the_folder_has(p: MexaTables):
+def test_the_lost_column_of_table_5_is_what_the_folder_has(p: MexaTables) -> None:
     derived = pd.read_csv(paths.PUBLISHED / "mexa" / "table5_implied_missing_column_DERIVED.csv")
     derived = derived.set_index(p.setting)["implied_missing_value_DERIVED_not_printed"]
     assert (derived - p.implied_ninth[derived.index]).abs().max() < 1e-9
 
 
-def test_printed_scores_stand_beside_letters_and_shares(p: MexaTables):
+def test_printed_scores_stand_beside_letters_and_shares(p: MexaTables) -> None:
     """Of a bag that is made up; the notebook's tables hold the numbers of that of FLORES-200."""
     points = mexa_1_alignment.printed_scores(p, pd.Series(0.5, parallel.tags("flores200-100")))
     assert len(points) == 9 * 116
@@ -33,7 +33,7 @@ def test_printed_scores_stand_beside_letters_and_shares(p: MexaTables):
     assert (row["share"], row["script"], row["family"]) == (0.17, "Latin", "Indo-European")
 
 
-def test_shares_that_were_planted_are_seen_beside_letters(p: MexaTables):
+def test_shares_that_were_planted_are_seen_beside_letters(p: MexaTables) -> None:
     points = mexa_1_alignment.printed_scores(p, pd.Series(0.5, parallel.tags("flores200-100")))
     rng, planted = np.random.default_rng(1), points["model"] == "Llama 2 7B"
     points["letters"] = points["label"].map({x: rng.normal() for x in p.belebele})
@@ -48,7 +48,7 @@ def test_shares_that_were_planted_are_seen_beside_letters(p: MexaTables):
     assert leads["r"].to_numpy() == pytest.approx(r.max())
 
 
-def test_accuracies_tell_how_many_questions_there_were():
+def test_accuracies_tell_how_many_questions_there_were() -> None:
     """Planted: nine shares of 40 and nine of 60 questions, as printed."""
     p = MexaTables()
     for task, n in (("Belebele", 40), ("m-ARC", 60)):
@@ -58,7 +58,7 @@ def test_accuracies_tell_how_many_questions_there_were():
     assert fits.index[fits["m-ARC"] == 9].tolist() == [60]
 
 
-def test_shares_that_an_entry_leaves_by_a_loop():
+def test_shares_that_an_entry_leaves_by_a_loop() -> None:
     rng = np.random.default_rng(0)
     entries = pd.Series(rng.uniform(0, 0.9, 40).round(2), index=[f"l{i}" for i in range(40)])
     found = mexa_claims.shares_left(entries, 0.4822, 0.005, 0.00005)

@@ -1,6 +1,7 @@
 """The within/across paper: what needs more than a formula, by hand; a script that counts pairs."""
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,14 +19,14 @@ def p() -> PrintedScores:
     return PrintedScores()
 
 
-def test_languages_are_those_of_the_settings(p: PrintedScores):
+def test_languages_are_those_of_the_settings(p: PrintedScores) -> None:
     settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))["languages"]
     assert all(set(table) == set(settings[task]) for (task, _), table in p.scores.items())
     assert all(set(cells) == set(settings[task]) for (task, _), cells in p.grids.items())
     assert p.grids["PI", "InfoXLM"].loc["es", "en"] == 89.3  # Figure 7 has sentence 2 in its rows
 
 
-def test_a_share_of_the_first_class_is_one_that_gives_all_scores(p: PrintedScores):
+def test_a_share_of_the_first_class_is_one_that_gives_all_scores(p: PrintedScores) -> None:
     shares = p.paraphrase_shares
     assert shares["one q fits all 14 scores"].tolist() == ["yes", "yes", "no"]
     for model, row in shares.iloc[:2].iterrows():
@@ -35,7 +36,7 @@ def test_a_share_of_the_first_class_is_one_that_gives_all_scores(p: PrintedScore
             assert (off <= 0.1 + 1e-9) == fits
 
 
-def test_pairs_of_pawsx_are_counted(tmp_path):
+def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("count_pawsx", FOLDER.parent / "pawsx.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
@@ -56,7 +57,7 @@ def test_pairs_of_pawsx_are_counted(tmp_path):
     assert found.loc["both sentences in ja", "left_out"] == 1
 
 
-def test_sums_of_languages_are_explained_by_them_and_swapping_by_the_odd_part():
+def test_sums_of_languages_are_explained_by_them_and_swapping_by_the_odd_part() -> None:
     """Planted grids: a term for the first part alone, and one that swapping turns round."""
     p, n = PrintedScores(), 6
     rng = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def test_sums_of_languages_are_explained_by_them_and_swapping_by_the_odd_part():
     assert table.loc["turned", "largest swap, points"] == pytest.approx(2 * np.abs(turned).max())
 
 
-def test_cells_as_high_as_within_of_a_language_by_a_loop(p: PrintedScores):
+def test_cells_as_high_as_within_of_a_language_by_a_loop(p: PrintedScores) -> None:
     for (task, model), cells in p.grids.items():
         high = [
             (a, b)
@@ -89,7 +90,7 @@ def test_cells_as_high_as_within_of_a_language_by_a_loop(p: PrintedScores):
         assert row["of them en first"] == sum(a == "en" for a, _ in high)
 
 
-def test_row_and_column_of_a_language_follow_from_table_1():
+def test_row_and_column_of_a_language_follow_from_table_1() -> None:
     """Of a planted grid: 28 across + 2 within is 15 times row and column together."""
     rng = np.random.default_rng(1)
     grid = rng.uniform(40, 80, (15, 15))

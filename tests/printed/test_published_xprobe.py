@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
@@ -20,7 +21,7 @@ def paper() -> PrintedTables:
     return PrintedTables()
 
 
-def test_settings_are_those_of_table_2(paper: PrintedTables):
+def test_settings_are_those_of_table_2(paper: PrintedTables) -> None:
     settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
     table = paper["table2"].set_index(["component", "layer"])["value"]
     assert sorted(settings["probing"]["tasks"]) == sorted(paper.tasks)
@@ -38,7 +39,7 @@ def loaded() -> ModuleType:
     return script
 
 
-def test_what_is_counted_of_a_release(tmp_path):
+def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
     script = loaded()
     te, va = tmp_path / "te.txt", tmp_path / "va.txt"
     te.write_text("a b\tO\na b\tI\na b\tO\nc\tO\n", encoding="utf-8")
@@ -61,7 +62,7 @@ def test_what_is_counted_of_a_release(tmp_path):
         script.read(te)
 
 
-def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path, monkeypatch):
+def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path: Path, monkeypatch) -> None:
     script, release = loaded(), tmp_path / "release"
     for language, task in itertools.product(script.LANGUAGES, script.TASKS.values()):
         (release / language / task).mkdir(parents=True)
@@ -79,7 +80,7 @@ def test_a_release_is_compared_with_what_is_kept_of_it(tmp_path, monkeypatch):
         script.main()
 
 
-def test_parameters_are_those_of_layers_as_pytorch_has_them(paper: PrintedTables):
+def test_parameters_are_those_of_layers_as_pytorch_has_them(paper: PrintedTables) -> None:
     torch = pytest.importorskip("torch")
     lstm = torch.nn.LSTM(300, 512, num_layers=2, bidirectional=True)
     filters = [torch.nn.Conv1d(300, 800, width) for width in (3, 4, 5)]
