@@ -83,8 +83,12 @@ def load_minimal_pairs(kind: str, further: bool = False) -> ParallelCorpus:
 def _tables(source: str) -> dict[str, pd.DataFrame]:
     """The tables of a source by language, by the ids of their sentences."""
     rows = rows_of(files.catalogue("minimal-pairs"), source=source).to_dict("records")
-    packed = {row["language"]: (files.contents("minimal-pairs", row), row["file"]) for row in rows}
-    return {code: files.tsv(*content).set_index("id") for code, content in packed.items()}
+    return {
+        row["language"]: files.tsv(files.contents("minimal-pairs", row), row["file"]).set_index(
+            "id"
+        )
+        for row in rows
+    }
 
 
 def originals(corpus: ParallelCorpus) -> tuple[str, ...]:
