@@ -207,7 +207,7 @@ pretrain-%: $(READY) | $(TOOLS)
 		$(addprefix --device ,$(DEVICE))
 
 bench: $(READY) | $(TOOLS) ## measure speed and memory; of a chapter, where its time goes [ONLY=abx-2-dynamics]
-	$(OFFLINE) $(BIN)/python -m tests.$(if $(ONLY),dearest $(CHOSEN),bench)
+	$(OFFLINE) $(BIN)/python -m tests.bench$(if $(ONLY),.dearest $(CHOSEN))
 
 lint: $(READY) ## check style (ruff), notebooks included
 	$(BIN)/ruff check

@@ -1,6 +1,6 @@
 """Where a chapter's time goes: processor seconds of each cell, and its ten dearest functions.
 
-    python -m tests.dearest mexa-1-alignment ...    # all chapters without a name
+    python -m tests.bench.dearest mexa-1-alignment ...    # all chapters without a name
 
 Cells run in this process as a kernel runs them, on what the ledger has. Functions are told by
 sampling every 10 ms, as a profiler triples the look of small calls: a sample counts for each
