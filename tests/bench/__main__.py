@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 # ABX first: its peak memory is seen only in a process that has nothing freed to use again.
-PARTS = ("abx", "embeddings", "public", "probes", "mexa", "igap", "grids", "work")
+PARTS = ("abx", "embeddings", "public", "mexa")
 
 
 def main() -> None:
