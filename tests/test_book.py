@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -108,6 +109,14 @@ def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
             elif to and not (path.parent / to).exists():
                 broken.add(f"{path.relative_to(site)}: {link}")
     assert not broken
+
+
+def test_what_is_here_of_a_paper_has_a_cell_and_each_state_a_reason() -> None:
+    items = pd.read_csv(staging.BOOK / "papers.tsv", sep="\t")
+    tags = [tag for tag in staging.places() if re.match("(?!of:).+:", tag)]
+    assert sorted(tags) == sorted(items.tag[items.state != "missing"])
+    assert {*items.state} == {"complete", "partial", "only printed", "missing"}
+    assert items.reason.notna().all()
 
 
 def test_the_door_names_every_chapter_and_lesson_by_its_number() -> None:

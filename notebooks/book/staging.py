@@ -5,15 +5,16 @@ comes along, with what that links to: another page, a picture, a table; a module
 page that shows it. Notebooks come with the outputs that are stored in them.
 """
 
-import csv
 import json
 import os
 import re
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 
 from notebooks.book import functions
@@ -31,7 +32,7 @@ SHORT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 #: Pages that stand at the top of the book; their links are as from there.
-TOP = ("index", "glossary")
+TOP = ("index", "glossary", "papers")
 #: The folder of pages that show a module, which Sphinx copies into the book as they are.
 CODE = Path("_code")
 #: Where the page of `notebooks.book.explorer` lies in the book, if `make explorer` has made it.
@@ -139,7 +140,7 @@ class Pages:
                 return link[0]
             anchor = anchor if target.suffix in (".md", ".ipynb") else ""
             top = target.parent == BOOK and target.stem in TOP
-            taken = Path(target.name) if top else self.take(target)
+            taken = Path(f"{target.stem}.md") if top else self.take(target)
             if target.suffix == ".py":
                 page = os.path.relpath(f"{target}.html", path.parent)
                 return f"{start}code:{page}#line-1"
@@ -158,6 +159,11 @@ def chapters() -> Iterator[Path]:
     """The chapters in the order in which they are read."""
     listed = (BOOK / "chapters.md").read_text(encoding="utf-8")
     yield from (NOTEBOOKS / name for name in re.findall(r"\[`([\w-]+\.ipynb)`\]", listed))
+
+
+def cells_of(path: Path) -> list[dict]:
+    """The cells of a notebook."""
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def gallery() -> Iterator[str]:
@@ -214,7 +220,7 @@ def answers() -> Iterator[str]:
     """What each chapter says "in short"."""
     yield "# The answers, in short\n\nA person typed each; its chapter computes the numbers.\n"
     for path in chapters():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = cells_of(path)
         title = "".join(cells[0]["source"]).partition("\n")[0].lstrip("# ")
         if answer := short_answer(cells):
             yield f"**[{title}](notebooks/{path.name})** {answer}\n"
@@ -224,7 +230,7 @@ def exercises() -> Iterator[str]:
     """The exercises by chapter, without their answers."""
     yield "# Exercises\n\nAnswers are folded, in the chapters.\n"
     for path in chapters():
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = cells_of(path)
         for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
             if match := EXERCISES.search(source):
                 text = source[match.end() :].partition("<details>")[0]
@@ -235,9 +241,39 @@ def exercises() -> Iterator[str]:
 def moved() -> Iterator[str]:
     """Where chapters are that had an address of their own."""
     yield "# Chapters that moved\n\n| was | is part of |\n|---|---|"
-    with (BOOK / "moved.tsv").open(encoding="utf-8") as table:
-        for old, new in csv.reader(list(table)[1:], delimiter="\t"):
-            yield f"| {old} | [{new}](notebooks/{new}.ipynb) |"
+    for old, new in pd.read_csv(BOOK / "moved.tsv", sep="\t").to_numpy():
+        yield f"| {old} | [{new}](notebooks/{new}.ipynb) |"
+
+
+def places() -> dict[str, dict[str, str]]:
+    """By tag of a cell: the chapters with such cells, and a link to the heading above the first."""
+    links = defaultdict(dict)
+    for path in chapters():
+        anchor = ""
+        for cell in cells_of(path):
+            for heading in re.findall(r"(?m)^###? (.+)$", "".join(cell["source"])):
+                anchor = re.sub(r"[^#\w-]", "", f"#{heading.lower().replace(' ', '-')}")
+            for tag in cell["metadata"].get("tags", ()):
+                links[tag].setdefault(path.stem, f"[{path.stem}](notebooks/{path.name}{anchor})")
+    return links
+
+
+def papers() -> Iterator[str]:
+    """What of each paper is here, how far, and in which chapters."""
+    items = pd.read_csv(BOOK / "papers.tsv", sep="\t")
+    yield """# What of each paper is here
+
+*Complete*: by the paper's own design, on models of its sizes or larger, or without any.
+*Partial*: on other models, sizes or data. *Only printed*: the paper's numbers alone are read.
+A link leads to the first cell of a chapter that makes the item.
+"""
+    yield pd.crosstab(items.paper, items.state).to_html()
+    links = places()
+    for paper, rows in items.groupby("paper", sort=False):
+        yield f"\n## {paper}\n\n| item | where | state | why |\n|---|---|---|---|"
+        for row in rows.itertuples():
+            where = ", ".join(links[row.tag].values())
+            yield f"| {row.what} | {where} | {row.state} | {row.reason} |"
 
 
 def with_explorer(text: str, explorer: Path) -> str:
@@ -258,7 +294,7 @@ def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> No
     folder.mkdir(parents=True)
     sign.touch()
     pages = Pages(folder)
-    for made in (answers, gallery, exercises, moved, functions.functions):
+    for made in (answers, gallery, exercises, moved, papers, functions.functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))
     for room in functions.ROOMS:
         pages.write(f"functions-{room}.md", "\n".join(functions.room_page(room)))
