@@ -61,8 +61,9 @@ def test_no_cell_is_let_off_by_a_tag() -> None:
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text("utf-8"))["cells"]
         tags = {tag for cell in cells for tag in cell["metadata"].get("tags", [])}
-        # those that name a paragraph, or a figure or table of a paper: mexa:figure-3
-        kinds = re.compile(r"of:.+|(abx|mexa|igap|mixing|xprobe):(figure|table)-\w+")
+        # those that name a paragraph, or a part of a paper: mexa:figure-3
+        papers, parts = "abx|mexa|igap|mixing|xprobe", "figure|table|section|appendix|finding"
+        kinds = re.compile(rf"of:.+|({papers}):({parts})-[\w.]+")
         others = {tag for tag in tags if not kinds.fullmatch(tag)}
         assert others <= {"parameters", "hide-input", "hide-output", "numbers"}, (
             path

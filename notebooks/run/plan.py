@@ -157,11 +157,11 @@ class Declared:
                 self._add(job, weights)
         return []
 
-    def _grid(self, jobs: Sequence[Any], first: Any = None, second: Any = None) -> list:
+    def _grid(self, jobs: Sequence[Any], sets: Any = None) -> list:
         """Note the jobs, and the cells that they are asked; there are no grids."""
-        if first is None:
+        if sets is None:
             return self._finetune_all(jobs)
-        cells = grids._cells(first, first if second is None else second)[0]
+        cells = grids._cells(sets)[0]
         for job in jobs:
             learnt = _learnt(job)
             new = [x for name, x in cells.items() if self._new("cell", *learnt, name)]

@@ -210,7 +210,7 @@ def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> No
         (["mini-infoxlm", "--pivot", "ja"], "ja"),
         (["mini-infoxlm", "--sentences", "0"], "--sentences is 0"),
         (["mini-infoxlm", "--sentences", "some"], "--sentences"),
-        (["mini-infoxlm", "--sentences", "3"], "take more sentences"),
+        (["mini-infoxlm", "--sentences", "3"], "give more sentences"),
         (["mini-infoxlm", "--tasks", "no-such.csv", "other.csv"], "no-such.csv"),
         (["mini-infoxlm", "--refrence", "none"], "no option --refrence: do you mean --reference?"),
         (["mini-infoxlm", LAST_STEP], "are the same model: name it once"),

@@ -208,7 +208,7 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
 
 def unasked(head: Headed, sets: Sets) -> int:
     """How many inputs a `grid` of these sets has that are neither in the ledger nor the cache."""
-    gold, cells = next(iter(sets.values())), _cells(sets, sets)[0]
+    gold, cells = next(iter(sets.values())), _cells(sets)[0]
     abouts = _abouts(head, None if isinstance(gold, Questions) else gold.classes, cells)
     every = range(len(abouts))
     stored = work.results(CELL, abouts, lambda _: (), uncomputable=every, hold=lambda *_: True)
