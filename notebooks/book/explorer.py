@@ -27,7 +27,7 @@ from xlx.report.explorer import (
     pivot_rows,
     score_rows,
 )
-from xlx.results.settings import current, settings
+from xlx.results.settings import settings
 from xlx.results.store import write_whole
 from xlx.results.work import MissingResultError
 from xlx.text import parallel
@@ -119,7 +119,6 @@ def entries(
 
     Beside MEXA stand the `letter_rows` of its text, "letters".
     """
-    plans = held_out.plans()
     for number, text in enumerate(corpora):
         letters = letter_rows(text) if number else None
         for model in models:
@@ -127,10 +126,10 @@ def entries(
                 yield f"{number}|{model}|MEXA|{space}|letters", letters
             decoder = number and model.startswith(DECODERS)
             pooling = "weighted_mean" if decoder else "mean"
-            measures, plan = [*SHOWN_MEASURES][number and 4 :][:4], plans.get(model)
+            measures = [*SHOWN_MEASURES][number and 4 :][:4]
             for who, subject in subjects(model, pooling):
                 for space in SHOWN_SPACES:
-                    with settings(dtype=plan.dtype if plan else current().dtype):
+                    with settings(dtype=held_out.precision(model)):
                         scores = pair_scores(subject, text, measures, space)
                         if number and not scores:
                             english = english_scores(subject, text, pooling, space)

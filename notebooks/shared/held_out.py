@@ -15,6 +15,7 @@ import pandas as pd
 from shared.likelihood import Texts
 from xlx.experiment.scoring import Subject, cached
 from xlx.results import paths
+from xlx.results.settings import current
 from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
@@ -77,6 +78,12 @@ def plans() -> Mapping[str, Plan]:
         ),
         "gemma-3-270m": Plan(decoded, n_bits=300, grid=grid),
     }
+
+
+def precision(model: object) -> str:
+    """The arithmetic that a model is read in: by its plan, or else as the settings say."""
+    plan = plans().get(str(model))
+    return plan.dtype if plan else current().dtype
 
 
 @cached(tolerance=0)

@@ -19,7 +19,7 @@ from xlx.measures.alignment import BLOCK_NUMBERS
 from xlx.measures.statistics import SLACK, share_interval
 from xlx.results import paths
 from xlx.results.deferred import deferred
-from xlx.results.settings import current, settings
+from xlx.results.settings import settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import downstream, languages, parallel
@@ -99,11 +99,9 @@ def cover(
     is so of all. Held-out models are read in the precision that their plan has.
     """
     covered: list[Coverage] = []
-    plans = held_out.plans()
     for number, name in enumerate(names, start=1):
-        plan = plans.get(str(name))
         try:
-            with settings(dtype=plan.dtype if plan else current().dtype):
+            with settings(dtype=held_out.precision(name)):
                 covered += measure_coverage(
                     name, text, pivot, poolings=poolings, states=states, **options
                 ).values()
