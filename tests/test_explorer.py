@@ -6,6 +6,7 @@ import re
 import zlib
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from xlx.experiment.abx_scores import before_training, history
 from xlx.experiment.averages import averaged_scores
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
-from xlx.results.paths import RESULTS
+from xlx.results.paths import NOTEBOOKS, RESULTS, ROOT
 from xlx.results.settings import settings
 from xlx.text.parallel import ParallelCorpus
 
@@ -124,3 +125,31 @@ def test_on_a_phone_another_layer_shows_its_number(page: Path) -> None:
     _, found = asked(f"0|{FEW[0]}|LD|raw|only", [*explorer.texts().values()])
     for said, layer in ((before, 3), (after, 2)):
         assert f"layer {layer}: {found[layer, 'de', 'en']:.3f}." in said
+
+
+def asked_views() -> dict[str, tuple[str, str]]:
+    """The figures that lead to the explorer → model and measure of the view."""
+    of_figures = {name: parse_qs(x, strict_parsing=True) for name, x in staging.views().items()}
+    assert all(set(x) == {"model", "measure"} for x in of_figures.values())
+    return {name: (x["model"][0], x["measure"][0]) for name, x in of_figures.items()}
+
+
+def test_a_figure_leads_to_its_view_and_a_page_without_explorer_to_none() -> None:
+    for figure, (model, measure) in asked_views().items():
+        assert (ROOT / "figures" / f"{figure}.png").is_file(), figure
+        assert model in explorer.MODELS, figure
+        assert measure in explorer.SHOWN_MEASURES, figure
+    chapter = NOTEBOOKS / "mexa-1-alignment.ipynb"
+    cells = staging.cells_of(chapter)
+    staged = [*staging.with_views(cells, Path("notebooks") / chapter.name)]
+    links = [x["source"] for x in staged if x not in cells]
+    assert len(links) == sum(figure.startswith("mexa-1") for figure in asked_views())
+    assert all('href="../_static/explorer.html#model=' in link for link in links)
+
+
+@pytest.mark.slow
+def test_the_ledger_has_every_view_that_a_figure_leads_to() -> None:
+    views = {*asked_views().values()}
+    with settings(**SHIPPED):
+        keys = {key for key, _ in explorer.entries([*dict(views)], [*explorer.texts().values()])}
+    assert views <= {tuple(key.split("|")[1:3]) for key in keys}

@@ -20,6 +20,7 @@ from xlx.subjects import states
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import load
 from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 Calls = list[Callable[[], object]]
 
@@ -103,7 +104,14 @@ def _planned_mexa(name: str, plan: Plan) -> Calls:
             for x in plan.poolings
             for space in SPACES
         ),
+        *(partial(_by_plan, plan, call) for call in _bag_pairs(name, few)),
     ]
+
+
+def _bag_pairs(name: str, text: ParallelCorpus) -> Calls:
+    """MEXA of all pairs of languages by the bag of a model's own subwords."""
+    bag = [BagOfSubwords(name)]
+    return [partial(subject_scores, bag, text, ["MEXA"], space=space) for space in SPACES]
 
 
 def _planned_topics(name: str, plan: Plan) -> Calls:
@@ -184,11 +192,15 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
                     for x in poolings
                 ),
             ]
-    return calls + [
-        partial(subject_scores, [name], few, ["MEXA"], space=space, pooling=x, max_length=None)
-        for x in poolings
-        for space in SPACES
-    ]
+    return (
+        calls
+        + [
+            partial(subject_scores, [name], few, ["MEXA"], space=space, pooling=x, max_length=None)
+            for x in poolings
+            for space in SPACES
+        ]
+        + _bag_pairs(name, few)
+    )
 
 
 def _topics(name: str) -> Calls:

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -37,6 +38,8 @@ TOP = ("index", "glossary", "papers")
 CODE = Path("_code")
 #: Where the page of `notebooks.book.explorer` lies in the book, if `make explorer` has made it.
 EXPLORER = "_static/explorer.html"
+#: The name of a figure that a cell saves.
+SAVED = re.compile(r'style\.save\([^"]*"([\w-]+)"')
 #: Terms that are plain words as well, so that a chapter's first use is often no term.
 PLAIN = {"Within", "across"}
 #: A term of the glossary and what it is; what of a chapter is left as it is.
@@ -76,11 +79,36 @@ def explained(text: str, places: dict[str, str], used: set[str], page: Path) -> 
     return "".join(parts)
 
 
+def views() -> dict[str, str]:
+    """Figures whose scores the explorer has → the address of that view."""
+    table = pd.read_csv(BOOK / "views.tsv", sep="\t", index_col="figure")
+    return table["view"].to_dict()
+
+
+def view_link(view: str, page: Path) -> str:
+    """A line below a figure of ``page`` that leads to its view in the explorer."""
+    to = os.path.relpath(EXPLORER, page.parent)
+    return (
+        f'<a href="{to}#{escape(view)}">These scores in the explorer</a>: choose model, layer and '
+        "languages."
+    )
+
+
+def with_views(cells: Sequence[dict], page: Path) -> Iterator[dict]:
+    """The cells, each that saves a figure with a view followed by the link to it."""
+    known = views()
+    for cell in cells:
+        yield cell
+        saved = SAVED.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ()
+        for view in dict.fromkeys(known[name] for name in saved if name in known):
+            yield {"cell_type": "markdown", "metadata": {}, "source": view_link(view, page)}
+
+
 class Pages:
     """A folder of pages that grows by what its pages link to."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, explorer: bool = False) -> None:
+        self.folder, self.explorer = folder, explorer
         self.there: set[Path] = set()
         self.glossary, self.terms = glossary()
 
@@ -96,6 +124,8 @@ class Pages:
         if path.suffix == ".ipynb":
             notebook = json.loads(path.read_text(encoding="utf-8"))
             notebook["cells"] = folded(notebook["cells"])
+            if self.explorer:
+                notebook["cells"] = [*with_views(notebook["cells"], inside)]
             used: set[str] = set()
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
@@ -293,7 +323,7 @@ def stage(folder: Path, explorer: Path = ROOT / "build" / "explorer.html") -> No
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sign.touch()
-    pages = Pages(folder)
+    pages = Pages(folder, explorer.is_file())
     for made in (answers, gallery, exercises, moved, papers, functions.functions):
         pages.write(f"{made.__name__}.md", "\n".join(made()))
     for room in functions.ROOMS:

@@ -125,7 +125,7 @@ class BagOfSubwords(Subject):
 
     What names, numbers and loans that two languages write alike are worth. ``max_length``: subwords
     that count. In another space than the raw one counts are no longer few: some 16 bytes a sentence
-    and subword of the vocabulary.
+    and subword that the text has.
     """
 
     max_length: int | None = None
@@ -142,8 +142,10 @@ class BagOfSubwords(Subject):
         return {"of": BAG, "bag of": model, "max_length": self.max_length}
 
     def read(self, corpus: ParallelCorpus) -> CorpusStates:
-        """Counts, sparse."""
+        """Counts, sparse, of the subwords that the text has: no other one changes a cosine."""
         counts = states.bag_of_subwords(self.encoder(), corpus, max_length=self.max_length)
+        there = np.unique(np.concatenate([bag.indices for bag in counts.values()]))
+        counts = {language: bag[:, there] for language, bag in counts.items()}
         return CorpusStates(counts, dict.fromkeys(counts, 0), dtype=torch.float64)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
