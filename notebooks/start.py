@@ -157,7 +157,7 @@ def front_page(
     assumed = {
         "the last layer of the encoder is its best for meaning": last[encoder] == top[encoder],
         "training raises LD": least[encoder] > of_twin,
-        "letters beat the decoder, second language": letters.iloc[1] > mu[decoder][targets[1]],
+        "letters beat the decoder, second language": letters[targets[1]] > mu[decoder][targets[1]],
         "more than half is kept": lost["kept_low"] > 0.5,
         "inference crosses": across["low"].iloc[0] > 0,
         "no rival gains a point": others.max() < 0.01,
