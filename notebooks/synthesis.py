@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from printed.abx_claims import AbxNumbers
+from printed.evaluator import SENTENCE
 from printed.igap_claims import IgapTables
 from printed.mexa_claims import MexaTables
 from printed.mixing_claims import PrintedScores
@@ -264,7 +265,7 @@ def all_claims(ours: pd.DataFrame) -> pd.DataFrame:
     """All that five papers say of their numbers, by the audits, and ``ours``, what fails first.
 
     ``ours``: `judged`. ``verdict``, ``paper``, ``tested`` ("in print", or "here" in models of this
-    repository), ``claim``, ``result``. What no paper says (`kind` ours) is not among them.
+    repository), ``claim``, ``result``. Checks that no paper states are not among them.
     """
     here = ours.assign(
         tested="here",
@@ -272,8 +273,9 @@ def all_claims(ours: pd.DataFrame) -> pd.DataFrame:
         result=with_interval(ours, "score", "+.2f"),
     )
     printed = [
-        tables().claims.query("kind != 'ours'").assign(paper=paper, tested="in print")
+        claims[claims["kind"] == SENTENCE].assign(paper=paper, tested="in print")
         for paper, tables in PAPERS.items()
+        for claims in [tables().claims]
     ]
     table = pd.concat([*printed, here])[["verdict", "paper", "tested", "claim", "result"]]
     table["verdict"] = pd.Categorical(table["verdict"], VERDICTS, ordered=True)

@@ -1,28 +1,29 @@
-"""Papers as data: what a paper prints, and what it says, evaluated over its printed tables.
+"""What a paper prints and says, evaluated over its printed tables.
 
 A folder holds transcribed tables (``table1_nli.csv`` is called ``table1``) and the numbers of the
-text (``text_results.csv``: ``claim_id``, ``value``). Two lists of formulas make it an audit:
+text (``text_results.csv``: ``claim_id``, ``value``). A module makes it an audit, with a subclass of
+`Paper` and plain functions. The parameters of a function name what it needs: a table, another
+function (its value, computed once), or an attribute of the paper. So each can be called with tables
+that are made up. What a paper says is marked by a decorator:
 
-- ``names.csv`` (``name``, ``formula``): tables and numbers that follow from others;
-- ``claims.csv``: a row for each claim, with those of `COLUMNS` that are needed. ``section`` is
-  where, ``claim`` what is said, ``quote`` in which words, ``formula`` how a reader would write the
-  test, ``value`` what is computed. Without ``printed`` this is true or false, in one or several
-  parts (none: cannot be told), and ``result`` says in words what the numbers are. With ``printed``
-  it is the number that other printed ones give; the two agree within ``tolerance``. A column of
-  numbers is checked number by number, and ``key`` in the claim is what each is of. A row stands for
-  every item of ``each``, if it has any. ``kind`` is "ours" where the paper does not say it.
+- `number`: printed numbers that others give. The function yields ``names, recomputed, printed,
+  tolerance``; ``names`` fill the braces of section and text. A column is checked number by number,
+  and its keys fill the braces that are left.
+- `sentence`: a sentence of the paper, with a quotation from that section and ``test``, how a reader
+  would write it. The function returns its parts, true or false (none: cannot be told), and what the
+  numbers are, in words; or it yields ``names, parts, result`` for several alike.
+- `consistency`: a check of ours, in the form of a sentence, that no paper states.
 
 A number printed to d places stands for anything within half a unit of its last place. The tolerance
 is what rounding of all that goes into a check can explain; of a number printed twice it is half a
-unit. A number is named by the section, up to ", by ", and the claim: two checks of it are one.
-
-A formula is a Python expression over names of the paper and `FUNCTIONS`, and is run as such: read
-folders of your own or of people you trust. Texts may have formulas in braces, as in f-strings.
+unit. A number is named by the section, up to ", by ", and the text: two checks of it are one.
 """
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from inspect import isgenerator, signature
 from pathlib import Path
 
 import numpy as np
@@ -37,9 +38,8 @@ stats = deferred("scipy.stats")
 PRINTED_SLACK = 1e-9
 #: What can come of a claim; the last is of one that no number at hand can decide.
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be told")
-#: Of ``claims.csv``.
-COLUMNS = ("section", "claim", "quote", "kind", "formula", "value")
-COLUMNS += ("printed", "tolerance", "result", "each")
+#: What a claim is: one or more numbers, words of the paper, or a check that no paper states.
+NUMBER, SENTENCE, CONSISTENCY = "printed number", "sentence", "consistency"
 
 
 def verdict(parts: Sequence[bool]) -> str:
@@ -83,34 +83,35 @@ def rows_by(rows: Mapping[Hashable, Mapping[str, object]], *names: str) -> pd.Da
     return pd.DataFrame([*rows.values()], index.set_names(names or index.names))
 
 
-#: What a formula may call, beside what Python has and the paper's names.
-FUNCTIONS = {
-    **{x.__name__: x for x in (p_of_t, p_of_r, p_of_hits, off_diagonal, explained, rows_by)},
-    "ceil": np.ceil,
-    "concat": pd.concat,
-    "log10": np.log10,
-    "series": pd.Series,
-    "sqrt": np.sqrt,
-    "table": pd.DataFrame,
-}
+def columns(rows: Mapping[str, tuple[float, float]]) -> Iterator[pd.Series]:
+    """Recomputed and printed numbers as columns, of rows by what each is of."""
+    return (part for _, part in pd.DataFrame.from_dict(rows, "index").items())
 
 
-class _Scope(dict[str, object]):
-    """What a formula can name: what is given, then what the paper has, then Python's own."""
+def _marked(kind: str, section: str, text: str, quote: str = "", test: str = "") -> Callable:
+    def mark(function: Callable) -> Callable:
+        texts = {"section": section, "claim": text, "quote": quote, "formula": test}
+        function.said = texts | {"kind": kind}
+        return function
 
-    def __init__(self, paper: "Paper", given: Mapping[str, object]) -> None:
-        super().__init__(given)
-        self._paper = paper
+    return mark
 
-    def __missing__(self, name: str) -> object:
-        try:
-            return self._paper[name]
-        except AttributeError:
-            raise KeyError(name) from None
+
+def number(section: str, text: str, kind: str = NUMBER) -> Callable:
+    """Marks a function that checks printed numbers of a section; ``text``: what each is of."""
+    return _marked(kind, section, text)
+
+
+def consistency(section: str, text: str, test: str = "") -> Callable:
+    """Marks a function that tests what a section implies and does not say."""
+    return _marked(CONSISTENCY, section, text, "", test)
+
+
+sentence = partial(_marked, SENTENCE)
 
 
 class Paper:
-    """A folder of a paper; a subclass adds, as attributes, what needs more than a formula.
+    """A folder of a paper; a subclass has as attributes what needs more than a function.
 
     Attributes
     ----------
@@ -121,45 +122,31 @@ class Paper:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        lists = {name: folder / f"{name}.csv" for name in ("names", "claims")}
-        names, claims = (
-            pd.read_csv(path, dtype=str, keep_default_na=False) for path in lists.values()
-        )
-        self._formulas = dict(names.itertuples(index=False))
-        self._rows = claims.reindex(columns=COLUMNS, fill_value="").to_dict("records")
-        tables = sorted({*folder.glob("*.csv")} - {*lists.values()})
-        files = {path.stem: pd.read_csv(path) for path in tables}
+        files = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
         longest = sorted(files, key=len, reverse=True)
         self.files = {stem.split("_")[0]: files[stem] for stem in longest} | files
         self.text = self.files.pop("text").set_index("claim_id")["value"].astype(str)
 
+    @property
+    def _functions(self) -> dict[str, object]:
+        return vars(sys.modules[type(self).__module__])
+
     def __getattr__(self, name: str) -> object:
-        """What a name of ``names.csv`` stands for, computed once."""
-        if name.startswith("_") or name not in self._formulas:
+        """The value of a function of the paper's module, computed once, or a table."""
+        if name.startswith("_") or name not in self._functions.keys() | self.files:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        setattr(self, name, self.value(self._formulas[name]))
+        function = self._functions.get(name)
+        vars(self)[name] = self.value(function) if function else self.files[name]
         return vars(self)[name]
 
-    def __getitem__(self, name: str) -> object:
-        """What a formula calls by a name: a function, an attribute of the paper or a table."""
-        if name in FUNCTIONS:
-            return FUNCTIONS[name]
-        table = name in self.files and name not in self._formulas
-        return self.files[name] if table else getattr(self, name)
+    def value(self, function: Callable) -> object:
+        """What a function makes of the tables and numbers that its parameters name."""
+        return function(*(getattr(self, name) for name in signature(function).parameters))
 
     def number(self, claim: str) -> float:
         """A number of the text; "1.5M", "150,000", "29 out of 36", "17%": its first one."""
         printed = self.text[claim].replace(",", "")
         return float(re.match(r"[-+]?[\d.]+", printed)[0]) * (1e6 if printed[-1] == "M" else 1)
-
-    def value(self, formula: str, **given: object) -> object:
-        """What a formula comes to; NameError for a name that the paper does not have."""
-        scope = _Scope(self, given)
-        return eval(f"({formula})", scope, scope)
-
-    def filled(self, text: str, **given: object) -> str:
-        """A text with the formulas in its braces evaluated."""
-        return self.value(f"f'''{text} '''", **given)[:-1]  # the space: a text may end in a quote
 
     @cached_property
     def settings(self) -> dict[str, object]:
@@ -169,23 +156,23 @@ class Paper:
     @cached_property
     def _results(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         numbers, claims = [], []
-        for row in self._rows:
-            for each in self.value(row["each"] or "[None]"):
-                section = self.filled(row["section"], each=each)
-                value = self.value(row["value"] or "[]", each=each)
-                about = {"section": section, "kind": row["kind"] or "printed"}
-                if row["printed"]:
-                    printed = pd.Series(self.value(row["printed"], each=each))
-                    what = [self.filled(row["claim"], each=each, key=key) for key in printed.index]
-                    tolerance = self.value(row["tolerance"], each=each)
-                    columns = {"printed": printed, "recomputed": value, "tolerance": tolerance}
-                    rows = pd.DataFrame(columns, printed.index).reset_index(drop=True)
-                    numbers.append(rows.assign(**about, what=what))
+        for function in [x for x in self._functions.values() if hasattr(x, "said")]:
+            said, value = function.said, self.value(function)
+            for names, *values in value if isgenerator(value) else [((), *value)]:
+                about = {"section": said["section"].format(*names), "kind": said["kind"]}
+                if len(values) == 3:
+                    recomputed, printed, tolerance = values
+                    printed = pd.Series(printed)
+                    keys = [key if isinstance(key, tuple) else (key,) for key in printed.index]
+                    about["what"] = [said["claim"].format(*names, *key) for key in keys]
+                    checks = {"printed": printed, "recomputed": recomputed, "tolerance": tolerance}
+                    rows = pd.DataFrame(checks, printed.index).reset_index(drop=True)
+                    numbers.append(rows.assign(**about))
                 else:
-                    texts = {key: self.filled(row[key], each=each) for key in ("claim", "result")}
-                    texts |= {key: row[key] for key in ("quote", "formula")}
-                    parts = np.ravel(value).tolist()
-                    claims.append(about | texts | {"verdict": verdict(parts)})
+                    parts, result = values
+                    texts = {"claim": said["claim"].format(*names), "result": result}
+                    verdicts = {"verdict": verdict(np.ravel(parts).tolist())}
+                    claims.append(said | about | texts | verdicts)
         table = pd.concat(numbers, ignore_index=True)
         table["apart"] = (table["recomputed"] - table["printed"]) / table["tolerance"]
         room = table["tolerance"] + PRINTED_SLACK
@@ -207,6 +194,6 @@ class Paper:
     @property
     def once(self) -> pd.Series:
         """Whether each printed number agrees in all its checks: a row per number, as it counts."""
-        checks = self.numbers[self.numbers["kind"] == "printed"]
+        checks = self.numbers[self.numbers["kind"] == NUMBER]
         place = checks["section"].str.split(", by ").str[0]
         return checks.groupby([place, "what"], sort=False)["agrees"].all()

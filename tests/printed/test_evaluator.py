@@ -1,43 +1,81 @@
-"""A paper is a folder: a made-up one, and what the READMEs of the five say that they hold."""
+"""A paper is a folder and functions: a made-up one, and what the READMEs of the five say."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from printed.abx_claims import AbxNumbers
-from printed.evaluator import VERDICTS, Paper, verdict
+from printed.evaluator import (
+    CONSISTENCY,
+    SENTENCE,
+    VERDICTS,
+    Paper,
+    columns,
+    consistency,
+    number,
+    sentence,
+    verdict,
+)
 from printed.igap_claims import IgapTables
 from printed.mexa_claims import MexaTables
 from printed.mixing_claims import PrintedScores
 from printed.xprobe_claims import PrintedTables
 from xlx.results.paths import PUBLISHED
 
-#: A paper that nobody wrote: a table, a number in the text, what follows and what is said.
+#: A paper that nobody wrote: a table and numbers in the text; below what follows and what is said.
 SIXTH = {
     "table1_scores.csv": (
         "model,language,value\nsmall,en,80.0\nsmall,de,61.0\nsmall,avg,70.5\n"
         "large,en,90.0\nlarge,de,84.0\nlarge,avg,86.0\n"
     ),
     "text_results.csv": 'claim_id,value\nt1,20%\nt2,"1.5M"\nt3,"12,000 of 13,000"\n',
-    "names.csv": (
-        "name,formula\n"
-        "wide,\"table1.pivot(index='model', columns='language', values='value')\"\n"
-        "lost,\"wide['en'] - wide['de']\"\n"
-    ),
-    "claims.csv": (
-        "section,claim,quote,kind,formula,value,printed,tolerance,result,each\n"
-        "\"Table 1, by its cells\",average of {key},,,,\"wide[['en', 'de']].mean(axis=1)\","
-        "wide['avg'],0.1,,\n"
-        "\"Table 1, by itself\",average of {key},,,,wide['avg'],wide['avg'],0.05,,\n"
-        "{each} beside the text,steps,,ours,,1500000,number('t2'),0.5,,['Table 1']\n"
-        "3,both lose {text['t1']},they lose,,|d - 20| ≤ 1,(lost - number('t1')).abs() <= 1,,,"
-        "\"{', '.join(f'{model} {d:.1f}' for model, d in lost.items())}\",\n"
-        "3,{each} is best at {lost[each]:.0f} points,,ours,argmin,lost.idxmin() == each,,,,"
-        "\"['small', 'large']\"\n"
-        "4,it is known why,,,,,,,not measured by the authors',\n"
-    ),
 }
+
+
+class Sixth(Paper):
+    """The made-up paper."""
+
+
+def wide(table1: pd.DataFrame) -> pd.DataFrame:
+    return table1.pivot(index="model", columns="language", values="value")
+
+
+def lost(wide: pd.DataFrame) -> pd.Series:
+    return wide["en"] - wide["de"]
+
+
+@number("Table 1, by its cells", "average of {}")
+def averages(wide: pd.DataFrame) -> Iterator[tuple]:
+    yield (), wide[["en", "de"]].mean(axis=1), wide["avg"], 0.1
+
+
+@number("Table 1, by itself", "average of {}")
+def again(wide: pd.DataFrame) -> Iterator[tuple]:
+    yield (), wide["avg"], wide["avg"], 0.05
+
+
+@number("{} beside the text", "{1}", kind=CONSISTENCY)
+def steps(number) -> Iterator[tuple]:
+    yield ("Table 1",), *columns({"steps": (1_500_000, number("t2"))}), 0.5
+
+
+@sentence("3", "both lose 20%", "they lose", "|d - 20| ≤ 1")
+def both_lose(lost: pd.Series, number) -> tuple:
+    result = ", ".join(f"{model} {d:.1f}" for model, d in lost.items())
+    return (lost - number("t1")).abs() <= 1, result
+
+
+@consistency("3", "{} is best at {:.0f} points", "argmax")
+def one_is_best(lost: pd.Series) -> Iterator[tuple]:
+    for model in ("small", "large"):
+        yield (model, lost[model]), lost.idxmin() == model, ""
+
+
+@sentence("4", "it is known why", "we know why")
+def known() -> tuple:
+    return [], "not measured by the authors'"
 
 
 @pytest.fixture
@@ -47,8 +85,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
-    paper = Paper(folder)
+def test_a_sixth_paper_is_a_folder_and_functions(folder: Path) -> None:
+    paper = Sixth(folder)
     numbers = paper.numbers.set_index("what")
     assert numbers["section"].tolist() == [
         *["Table 1, by its cells"] * 2,
@@ -73,10 +111,10 @@ def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
         "|d - 20| ≤ 1",
         "large 6.0, small 19.0",
     ]
-    assert claims["kind"].tolist() == ["printed", "ours", "ours", "printed"]
+    assert claims["kind"].tolist() == [SENTENCE, CONSISTENCY, CONSISTENCY, SENTENCE]
     assert claims.loc[2, "claim"] == "large is best at 6 points"
     assert claims.loc[3, "result"] == "not measured by the authors'"
-    assert paper.lost["small"] == paper["lost"]["small"] == 19
+    assert paper.lost["small"] == lost(wide(paper.table1))["small"] == 19
     assert [paper.number(key) for key in ("t1", "t2", "t3")] == [20, 1_500_000, 12_000]
 
 
@@ -89,10 +127,11 @@ def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, result: int) 
 
 def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder: Path) -> None:
     (folder / "table1_scores_of_two.csv").write_text("value\n2\n", encoding="utf-8")
-    paper = Paper(folder)
-    assert paper.value("[table1['value'].sum(), table1_scores_of_two['value'].sum()]") == [471.5, 2]
-    with pytest.raises(NameError, match="'table9' is not defined"):
-        paper.value("[table9 for _ in range(2)]")
+    paper = Sixth(folder)
+    assert paper.table1["value"].sum() == 471.5
+    assert paper.table1_scores_of_two["value"].tolist() == [2]
+    with pytest.raises(AttributeError, match="Sixth has no 'table9'"):
+        paper.value(lambda table9: table9)
 
 
 @pytest.mark.parametrize(
@@ -100,16 +139,10 @@ def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder:
 )
 def test_what_a_paper_says_is_quoted_and_what_is_ours_is_not(paper: type[Paper]) -> None:
     claims = paper().claims
-    assert set(claims["kind"]) == {"printed", "ours"}
+    assert set(claims["kind"]) == {SENTENCE, CONSISTENCY}
     quoted = claims["quote"].str.split().str.len() > 2
-    assert quoted.equals(claims["kind"] == "printed")
+    assert quoted.equals(claims["kind"] == SENTENCE)
     assert (claims["verdict"] == "does not hold").any()
-
-
-def test_names_of_a_formula_are_its_own(folder: Path) -> None:
-    paper = Paper(folder)
-    assert paper.value("[x + y for x, y in zip([1, 2], each)]", each=[10, 20]) == [11, 22]
-    assert paper.filled("{max(each):.1f} of {{}}", each=[1, 2]) == "2.0 of {}"
 
 
 @pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])

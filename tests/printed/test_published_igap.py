@@ -1,4 +1,4 @@
-"""The IGAP paper: what needs more than a formula, by hand; its claims are in its folder."""
+"""The IGAP paper: what needs a proof by hand."""
 
 from itertools import combinations, permutations
 
@@ -25,4 +25,4 @@ def test_random_orders_of_14_have_enough_pairs_right_in_fewer_than_1_of_20(p: Ig
     counts = np.bincount([sum(o[a] < o[b] for a, b in pairs) for o in permutations(range(5))])
     assert orders[5].tolist() == counts.tolist()
     tail = orders[14][::-1].cumsum()[::-1] / orders[14].sum()
-    assert np.argmax(tail < 0.05) == p["enough"] == 62
+    assert np.argmax(tail < 0.05) == p.enough == 62

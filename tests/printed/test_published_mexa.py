@@ -1,4 +1,4 @@
-"""The MEXA paper: what needs more than a formula, against loops written out."""
+"""The MEXA paper: what follows from its tables, against loops written out."""
 
 import numpy as np
 import pandas as pd

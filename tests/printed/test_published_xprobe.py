@@ -23,7 +23,7 @@ def paper() -> PrintedTables:
 
 def test_settings_are_those_of_table_2(paper: PrintedTables) -> None:
     settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
-    table = paper["table2"].set_index(["component", "layer"])["value"]
+    table = paper.table2.set_index(["component", "layer"])["value"]
     assert sorted(settings["probing"]["tasks"]) == sorted(paper.tasks)
     assert sorted(settings["encoders"]) == sorted(paper.encoders)
     for component, layers in settings["hyperparameters_table_2"].items():
