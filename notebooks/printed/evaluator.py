@@ -23,7 +23,7 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from inspect import isgenerator, signature
+from inspect import isfunction, isgenerator, signature
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +91,7 @@ def columns(rows: Mapping[str, tuple[float, float]]) -> Iterator[pd.Series]:
 def _marked(kind: str, section: str, text: str, quote: str = "", test: str = "") -> Callable:
     def mark(function: Callable) -> Callable:
         texts = {"section": section, "claim": text, "quote": quote, "formula": test}
-        function.said = texts | {"kind": kind}
+        function.claim = texts | {"kind": kind}
         return function
 
     return mark
@@ -154,42 +154,45 @@ class Paper:
         return yaml.safe_load((self._folder / "settings.yaml").read_text(encoding="utf-8"))
 
     @cached_property
-    def _results(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        numbers, claims = [], []
-        for function in [x for x in self._functions.values() if hasattr(x, "said")]:
-            said, value = function.said, self.value(function)
-            for names, *values in value if isgenerator(value) else [((), *value)]:
-                about = {"section": said["section"].format(*names), "kind": said["kind"]}
-                if len(values) == 3:
-                    recomputed, printed, tolerance = values
-                    printed = pd.Series(printed)
-                    keys = [key if isinstance(key, tuple) else (key,) for key in printed.index]
-                    about["what"] = [said["claim"].format(*names, *key) for key in keys]
-                    checks = {"printed": printed, "recomputed": recomputed, "tolerance": tolerance}
-                    rows = pd.DataFrame(checks, printed.index).reset_index(drop=True)
-                    numbers.append(rows.assign(**about))
-                else:
-                    parts, result = values
-                    texts = {"claim": said["claim"].format(*names), "result": result}
-                    verdicts = {"verdict": verdict(np.ravel(parts).tolist())}
-                    claims.append(said | about | texts | verdicts)
-        table = pd.concat(numbers, ignore_index=True)
-        table["apart"] = (table["recomputed"] - table["printed"]) / table["tolerance"]
-        room = table["tolerance"] + PRINTED_SLACK
-        agrees = (table["recomputed"] - table["printed"]).abs() <= room
-        return table.assign(agrees=agrees), pd.DataFrame(claims)
+    def _answers(self) -> list[tuple[dict[str, str], tuple, list]]:
+        """What each marked function says: its mark, the names that fill it, and the values."""
+        answers = []
+        for function in self._functions.values():
+            if isfunction(function) and hasattr(function, "claim"):
+                value = self.value(function)
+                rows = value if isgenerator(value) else [((), *value)]
+                answers += [(function.claim, names, values) for names, *values in rows]
+        return answers
 
-    @property
+    @cached_property
     def numbers(self) -> pd.DataFrame:
         """A row per check of a number: ``section``, ``what`` it is of, ``printed``, ``recomputed``,
         ``tolerance``, ``apart`` (recomputed less printed, in tolerances), ``agrees``, ``kind``."""
-        return self._results[0]
+        tables = []
+        for claim, names, (recomputed, printed, *tolerance) in self._answers:
+            if tolerance:
+                printed = pd.Series(printed)
+                checks = {"printed": printed, "recomputed": recomputed, "tolerance": tolerance[0]}
+                keys = [key if isinstance(key, tuple) else (key,) for key in printed.index]
+                what = [claim["claim"].format(*names, *key) for key in keys]
+                about = {"section": claim["section"].format(*names), "kind": claim["kind"]}
+                tables.append(pd.DataFrame(checks, printed.index).assign(what=what, **about))
+        table = pd.concat(tables, ignore_index=True)
+        apart = table["recomputed"] - table["printed"]
+        agrees = apart.abs() <= table["tolerance"] + PRINTED_SLACK
+        return table.assign(apart=apart / table["tolerance"], agrees=agrees)
 
-    @property
+    @cached_property
     def claims(self) -> pd.DataFrame:
         """A row per claim in words: ``section``, ``claim``, ``quote``, ``kind``, ``formula``,
         ``result`` (what the numbers say) and ``verdict``."""
-        return self._results[1]
+        rows = []
+        for claim, names, (parts, result, *more) in self._answers:
+            if not more:
+                filled = {key: claim[key].format(*names) for key in ("section", "claim")}
+                answer = {"result": result, "verdict": verdict(np.ravel(parts).tolist())}
+                rows.append(claim | filled | answer)
+        return pd.DataFrame(rows)
 
     @property
     def once(self) -> pd.Series:

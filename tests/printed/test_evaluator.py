@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from printed import igap_claims, mexa_claims
 from printed.abx_claims import AbxNumbers
 from printed.evaluator import (
     CONSISTENCY,
@@ -143,6 +144,16 @@ def test_what_a_paper_says_is_quoted_and_what_is_ours_is_not(paper: type[Paper])
     quoted = claims["quote"].str.split().str.len() > 2
     assert quoted.equals(claims["kind"] == SENTENCE)
     assert (claims["verdict"] == "does not hold").any()
+
+
+def test_a_claim_is_asked_of_tables_that_are_made_up() -> None:
+    """IGAP ahead of a measure of states in 13 and in 8 of 15; a model above another in one row."""
+    parts, result = igap_claims.better_than_states(pd.Series({"cosine": 13, "dot": 8}))
+    assert parts.tolist() == [True, False]
+    assert result.startswith("better than cosine in 13, dot in 8 of 15, p at most 1.0")
+    scores = pd.DataFrame({"Llama 3.1 70B": [0.4, 0.7], "Llama 3.1 8B": [0.5, 0.6]})
+    parts, result = mexa_claims.scale_aligns(scores)
+    assert (parts.tolist(), result) == ([False, True], "in 1 of 2 rows")
 
 
 @pytest.mark.parametrize("name", ["abx", "igap", "mexa", "within_across", "xprobe"])
