@@ -124,10 +124,12 @@ def titles():
 
 
 def numbered(table6, table7, table3, table8, table9):
+    """Tables by target language, by number."""
     return {6: table6, 7: table7, 3: table3, 8: table8, 9: table9}
 
 
 def rows(numbered, titles):
+    """By title, a table with its rows named alike."""
     algorithms = {
         "VANILLA": "vanilla",
         "Vanilla": "vanilla",
@@ -167,10 +169,12 @@ def means(entries):
 
 
 def by_igap(means):
+    """Models from the lowest mean of targets, by number of the table."""
     return {k: means[k].sort_values().index.tolist() for k in [6, 7, 9]}
 
 
 def by_print(tables):
+    """Models from the lowest printed average."""
     return {k: tables[k]["avg"].sort_values().index.tolist() for k in [6, 7, 9]}
 
 
@@ -200,6 +204,7 @@ def compared():
 
 
 def german_excess(target_tables, pawsx):
+    """What German has more than Spanish and French, with and without untranslated pairs."""
     romance = target_tables["PAWS-X"][["de", "es", "fr"]]
     counted = pawsx.set_index("language")
     untranslated = 100 * counted[["untranslated", "paraphrases_in_english"]].div(
@@ -230,6 +235,7 @@ def sources(table_1):
 
 
 def right(sources):
+    """Pairs of 91 that a metric orders rightly, by source."""
     return (sources * 91 / 100).round()
 
 
@@ -254,6 +260,7 @@ def best(sources):
 
 
 def ranking_counts(table_1, right, best, enough, sources):
+    """By metric: averages, and in how many sources it is best, beyond chance or below 50."""
     return pd.DataFrame(
         {
             "printed average": table_1["avg"],
@@ -267,6 +274,7 @@ def ranking_counts(table_1, right, best, enough, sources):
 
 
 def over_states(right, metrics_of_states):
+    """In how many sources IGAP orders more pairs than each metric of states."""
     return right.loc[metrics_of_states.index].lt(right.loc["IGAP"]).sum(axis=1)
 
 
@@ -277,6 +285,7 @@ def transfer_gaps(figure6):
 
 
 def gap(transfer_gaps):
+    """Figure 6, source by target, in points."""
     return 100 * transfer_gaps.pivot(index="source", columns="target", values="transfer_gap")
 
 
@@ -285,6 +294,7 @@ def from_english(gap):
 
 
 def of_xlmr(entries, from_english):
+    """IGAP of XLM-R, in the order of `from_english`."""
     return entries[6].loc["XLM-R"][from_english.index]
 
 
@@ -297,6 +307,7 @@ def between(directions):
 
 
 def gap_extremes(between, directions):
+    """Of Figure 6: directions below 0, and which sources are best and worst."""
     return pd.DataFrame(
         {
             "Figure 6": pd.Series(
@@ -320,6 +331,7 @@ def turned(directions):
 
 
 def gap_by_ease(between, turned, directions):
+    """How far gaps are differences of two terms, of a source and a target."""
     ease = pd.DataFrame(
         {"as a source": directions.mean(axis=1), "as a target": directions.mean()}
     ).sort_values("as a target")

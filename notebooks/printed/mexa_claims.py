@@ -162,6 +162,7 @@ def _rows_above(table: pd.DataFrame, first: str, second: str) -> tuple[pd.Series
 
 
 def setting():
+    """What a correlation of Tables 2 and 5 is of."""
     return ["parallel_data", "embedding", "layer_pooling", "task"]
 
 
@@ -230,6 +231,7 @@ def mean_6(table_6, belebele, models):
 
 
 def hits_left(models, table_6, english, half_2, half_4):
+    """By model and label: which shares of hits an entry of Table 6 leaves."""
     shares_of = pd.concat(
         {
             model: shares_left(table_6[model].drop("eng_Latn"), english[model], half_2, half_4)
@@ -241,10 +243,12 @@ def hits_left(models, table_6, english, half_2, half_4):
 
 
 def left(hits_left, belebele):
+    """The same as means over the languages of Belebele."""
     return {key: entries.loc[belebele].mean() for key, entries in hits_left.items()}
 
 
 def bounds(left, mu_max):
+    """Between which scores the printed maximum of FLORES must lie by Table 6."""
     return pd.DataFrame(
         {"k left": left["count"], "least": left["least"], "most": left["most"], "printed": mu_max}
     )
@@ -255,10 +259,12 @@ def single_5(table_5):
 
 
 def implied_ninth(table_5, single_5):
+    """The ninth correlation, lost in print, that the averages of Table 5 imply."""
     return 9 * table_5[10] - single_5.sum(axis=1)
 
 
 def one_changed(table_5, no_average):
+    """The impossible average with each of its digits changed."""
     average_text = f"{table_5.loc[no_average, 10]:.4f}"
     return pd.Series(
         [
@@ -270,6 +276,7 @@ def one_changed(table_5, no_average):
 
 
 def digit_changes(one_changed, single_5, no_average, implied_ninth):
+    """Those of them that imply a ninth correlation like the others."""
     ninth = 9 * one_changed - single_5.loc[no_average].sum()
     other_ninths = implied_ninth.drop(no_average)
     return pd.DataFrame(
@@ -286,6 +293,7 @@ def default(setting_averages):
 
 
 def x_1(mu_max, figure_1_model, english):
+    """Where a line of Figure 1 is read: at the mean of languages."""
     return mu_max[figure_1_model] * english[figure_1_model]
 
 
@@ -294,6 +302,7 @@ def y_1(table_1, other_task, figure_1_model):
 
 
 def tolerance_1(half_4, x_1, figure_1, mu_max, figure_1_model, english):
+    """What rounding of the four numbers of a line can explain."""
     return (
         half_4 * x_1
         + half_4
@@ -303,6 +312,7 @@ def tolerance_1(half_4, x_1, figure_1, mu_max, figure_1_model, english):
 
 
 def lines(figure_1, x_1, y_1, tolerance_1):
+    """Lines of Figure 1 at the mean, and how far from it they pass."""
     at_mean = figure_1["intercept"] + figure_1["slope"] * x_1
     return figure_1.assign(**{"at the mean": at_mean, "apart": (at_mean - y_1) / tolerance_1})
 
@@ -312,6 +322,7 @@ def panel(lines):
 
 
 def other_panels(figure_1, table_1, figure_1_model, english, other_task, english_task):
+    """Panels of other data and tasks, read backwards from their lines."""
     of_bible = figure_1.loc["3", "intercept"] + figure_1.loc["3", "slope"] * (
         table_1.loc[("Bible", "mu_Max"), figure_1_model] * english[figure_1_model]
     )
@@ -333,6 +344,7 @@ def other_panels(figure_1, table_1, figure_1_model, english, other_task, english
 
 
 def ideal_lines(table_1, other_task, models, mu_max, english):
+    """Accuracy beside three lines that need no fit."""
     adjusted = pd.Series(
         {model: float(expected(mu_max[model], english[model])) for model in models}
     )
@@ -385,6 +397,7 @@ def weighted_gain(pooling_gain):
 
 
 def gain_1(table_5, models, figure_1_model):
+    """Max less mean pooling in the model of Figure 1."""
     column_1 = models.index(figure_1_model) + 1
     return (
         (
@@ -401,6 +414,7 @@ def single(table5):
 
 
 def p_values(single, sizes, other_task):
+    """Correlations of Table 5 with n and p, and which are marked."""
     n_languages = [
         sizes[data, "mu_Max"] if task == "Belebele" else sizes[other_task, task]
         for task, data in zip(single["task"], single["parallel_data"], strict=True)
@@ -417,6 +431,7 @@ def but_english(table_1, english_task):
 
 
 def third_best(but_english, models):
+    """Of 7 to 9 billion, the best model but the two leaders, by row."""
     return (
         but_english[models]
         .drop(columns=["Llama 3.1 70B", "Gemma 2 9B", "Llama 3.1 8B"])
@@ -437,6 +452,7 @@ def english_1(table_1, english_task):
 
 
 def alike_1(scores_1, tasks_1, models):
+    """Of two models, a score and a task: are they ordered alike?"""
     return [
         (scores_1.loc[score, a] > scores_1.loc[score, b])
         == (tasks_1.loc[task, a] > tasks_1.loc[task, b])
@@ -449,6 +465,7 @@ def alike_1(scores_1, tasks_1, models):
 
 
 def script_means(models, per_label):
+    """Mean score of rare languages, in Latin script and in others."""
     elsewhere = {model: per_label.drop(columns=model).mean(axis=1) for model in models}
     rare = {
         (model, part): per_label.loc[elsewhere[model] <= elsewhere[model].quantile(share), model]

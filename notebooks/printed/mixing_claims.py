@@ -222,6 +222,7 @@ def tasks():
 
 
 def of_all(models, rows):
+    """By table and model: setting by language, of all classes."""
     return {
         (name, model): rows[name]
         .xs((model, "all"), level=["model", "label_class"])
@@ -236,6 +237,7 @@ def scores(tasks, models, of_all):
 
 
 def of_class(models, rows):
+    """By task, model and class: setting by language."""
     by_class_in = {
         "NLI": ["Table 5", "Table 10", "Table 11"],
         "PI": ["Table 6", "Table 12", "Table 13"],
@@ -290,6 +292,7 @@ def grids(figures, parts):
 
 
 def cell_means(grids):
+    """Means within and across by language of part 1, from the grids."""
     return {
         key: pd.DataFrame({"within": within(cells), "across": across(cells)}, index=cells.index).T
         for key, cells in grids.items()
@@ -297,6 +300,7 @@ def cell_means(grids):
 
 
 def wide(table4, table9):
+    """Tables 4 and 9: (l1, l2) by condition and row."""
     return {
         k: part.assign(condition=part["condition"].str.split(" ").str[0]).pivot(
             index=["l1_premise", "l2_hypothesis"],
@@ -320,6 +324,7 @@ def baseline(nine):
 
 
 def q_range(models, scores, tolerance, second, first):
+    """Between which shares of the first class all scores of PAWS-X are means of classes."""
     q_ends = {
         model: [
             (scores["PI", model] + sign * tolerance - second["PI", model])
@@ -341,6 +346,7 @@ def q_range(models, scores, tolerance, second, first):
 
 
 def public_shares(pawsx, q_range, both):
+    """Shares of pairs left out, and of paraphrases, in subsets of the public files."""
     public = pawsx.set_index("subset").assign(
         **{
             "left out, %": (100 * pawsx["left_out"] / (pawsx["pairs"] + pawsx["left_out"])).values,
@@ -357,6 +363,7 @@ def public_shares(pawsx, q_range, both):
 
 
 def class_drops(first, second, share):
+    """Points that each class brings to the loss across (section 4)."""
     class_lost = {
         key: [part.loc["within"] - part.loc["across"] for part in (first[key], second[key])]
         for key in first
@@ -411,6 +418,7 @@ def no_entailment(second):
 
 
 def drops(models, of_all, tables):
+    """By quantity and model: within, what is lost across, and printed averages."""
     quantities = {"NLI": "Table 1", "PI": "Table 2", "QA F1": "Table 3", "QA EM": "Table 8"}
     return {
         (quantity, model): [
@@ -424,6 +432,7 @@ def drops(models, of_all, tables):
 
 
 def drop_table(drops):
+    """What is lost across, in points and per cent."""
     return rows_by(
         {
             key: {
@@ -450,6 +459,7 @@ def nli_lost(nli_within, models, scores):
 
 
 def turned(baseline):
+    """The baseline of l2-l1, by the pair turned round."""
     return baseline["l2-l1"].swaplevel().reindex(baseline.index)
 
 
@@ -473,6 +483,7 @@ def between(off):
 
 
 def explained_by_sides(between):
+    """Shares of the variance of cells that a term a language of each part explains."""
     return rows_by(
         {
             key: {
@@ -487,10 +498,12 @@ def explained_by_sides(between):
 
 
 def in_one(grids):
+    """By grid: scores within each language."""
     return {key: pd.Series(within(cells), index=cells.index) for key, cells in grids.items()}
 
 
 def high(off, in_one):
+    """By grid: cells that are not below both languages within."""
     return {
         key: cells.ge(in_one[key], axis=0) | cells.ge(in_one[key], axis=1)
         for key, cells in off.items()
@@ -498,6 +511,7 @@ def high(off, in_one):
 
 
 def not_below_both(off, high, in_one):
+    """How many such cells there are, and where English stands in them."""
     return rows_by(
         {
             key: {
@@ -519,6 +533,7 @@ def scripts():
 
 
 def lost_between_scripts(models, off, in_one, scripts):
+    """Points lost across in pairs of Latin, of East Asian and of mixed scripts."""
     pi_lost = {
         model: off["PI", model]
         .mul(-1)
@@ -579,6 +594,7 @@ def original(tasks, rows, control):
 
 
 def control_losses(original, control):
+    """What fine-tuning on shuffled words costs (Tables 7, 14)."""
     control_lost = original - control
     return pd.DataFrame(
         {
@@ -597,6 +613,7 @@ def where():
 
 
 def readings_7(where, control_losses):
+    """The loss of Table 7 in each unit and setting that the text may mean."""
     return rows_by(
         {
             (unit, setting): {
@@ -630,6 +647,7 @@ def l2(tuned):
 
 
 def sides(baseline, six, scores):
+    """Means of the row and of the column of a language in the grid of NLI, by Table 1."""
     g = baseline["*-l2"].groupby("l1_premise").first()[six]
     both_sides = (
         28 * scores["NLI", "mBERT"].loc["across", six]
@@ -644,12 +662,14 @@ def sides(baseline, six, scores):
 
 
 def right(baseline, sides, l2, l1):
+    """Baselines of Table 9 with the starred rows put right."""
     return baseline.assign(
         **{"*-l2": sides["other side"][l2].values, "l1-*": sides["g"][l1].values}
     )
 
 
 def change(tuned, baseline, right):
+    """What fine-tuning on a pair changes, by each reading of the baselines."""
     gained = [tuned - baseline, tuned - right]
     is_then = pd.Series([*PAIRS_ROWS], index=[*PAIRS_ROWS]).replace(
         {"*-l2": "l1-*", "l1-*": "l2-*"}

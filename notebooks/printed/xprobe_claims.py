@@ -239,6 +239,7 @@ def shared(release_shared):
 
 
 def level(by_setting, tasks, languages):
+    """The share of the most frequent class, task by setting."""
     return by_setting.pivot(index="task", columns="language", values="guess").loc[tasks, languages]
 
 
@@ -263,6 +264,7 @@ def length_ratios(ratios):
 
 
 def best_five(length_ratios):
+    """In how many settings each encoder gains on length, of the five that do most."""
     length_up = (length_ratios["sign"] == 1).groupby(length_ratios["encoder"]).sum()
     return length_up.nlargest(5).sort_values()
 
@@ -272,6 +274,7 @@ def fifth(best_five):
 
 
 def number_gains(gains_of):
+    """Mean gains on number of subject and object, by setting."""
     return gains_of(["SubjNum", "ObjNum"]).groupby("task").mean().T.round(3)[["ObjNum", "SubjNum"]]
 
 
@@ -292,6 +295,7 @@ def russian_lowest(means):
 
 
 def setting_distances(languages, accuracy):
+    """Mean absolute difference of two settings over all cells."""
     return {
         (a, b): float((accuracy[a] - accuracy[b]).abs().mean())
         for a in languages
@@ -315,6 +319,7 @@ def by_encoder(accuracy):
 
 
 def pooled(by_encoder, ratios):
+    """Accuracies and ratios by encoder."""
     ratio_by_encoder = ratios.pivot(index=["language", "task"], columns="encoder", values="ratio")
     return {
         "accuracy": by_encoder,
@@ -324,6 +329,7 @@ def pooled(by_encoder, ratios):
 
 
 def pooling(kinds, pooled):
+    """How far the two variants of an encoder are apart."""
     return pd.DataFrame(
         {
             kind: {
@@ -360,6 +366,7 @@ def cnn_english(length, kinds):
 
 
 def weights():
+    """Weights of the encoders by Table 2."""
     filters = sum(800 * (300 * words + 1) for words in [3, 4, 5])
     layers = [4 * 512 * (inputs + 512 + 2) for inputs in [300, 2 * 512]]
     return pd.Series(
