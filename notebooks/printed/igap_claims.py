@@ -206,19 +206,13 @@ def compared():
 def german_excess(target_tables, pawsx):
     """What German has more than Spanish and French, with and without untranslated pairs."""
     romance = target_tables["PAWS-X"][["de", "es", "fr"]]
-    counted = pawsx.set_index("language")
-    untranslated = 100 * counted[["untranslated", "paraphrases_in_english"]].div(
-        counted["pairs"], axis=0
-    )
-    romance_left = {"printed": romance} | {
-        f"without {column.replace('_', ' ')}": romance - untranslated.loc[romance.columns, column]
-        for column in untranslated
-    }
+    counted = pawsx.set_index("language").loc[romance.columns]
+    left = {"printed": romance}
+    for column in ["untranslated", "paraphrases_in_english"]:
+        share = 100 * counted[column] / counted["pairs"]
+        left[f"without {column.replace('_', ' ')}"] = romance - share
     return pd.DataFrame(
-        {
-            title: rest["de"] - rest[["es", "fr"]].mean(axis=1)
-            for title, rest in romance_left.items()
-        }
+        {title: rest["de"] - rest[["es", "fr"]].mean(axis=1) for title, rest in left.items()}
     )
 
 
@@ -308,22 +302,17 @@ def between(directions):
 
 def gap_extremes(between, directions):
     """Of Figure 6: directions below 0, and which sources are best and worst."""
-    return pd.DataFrame(
-        {
-            "Figure 6": pd.Series(
-                {
-                    "directions": len(between),
-                    "below 0": (between < 0).sum(),
-                    "best source (of how many targets)": ", ".join(
-                        f"{source} {n}" for source, n in directions.idxmin().value_counts().items()
-                    ),
-                    "worst source": ", ".join(
-                        f"{source} {n}" for source, n in directions.idxmax().value_counts().items()
-                    ),
-                }
-            )
-        }
+    best, worst = (
+        ", ".join(f"{source} {n}" for source, n in part.value_counts().items())
+        for part in (directions.idxmin(), directions.idxmax())
     )
+    rows = {
+        "directions": len(between),
+        "below 0": (between < 0).sum(),
+        "best source (of how many targets)": best,
+        "worst source": worst,
+    }
+    return pd.DataFrame({"Figure 6": pd.Series(rows)})
 
 
 def turned(directions):
@@ -501,17 +490,10 @@ def noise_and_xtune(means):
     "lower in each target",
 )
 def consistently_lower(entries):
-    return (
-        [
-            *(entries[3].drop("vanilla") < entries[3].loc["vanilla"]).values.ravel(),
-            *(entries[8].drop("vanilla") < entries[8].loc["vanilla"]).values.ravel(),
-        ],
-        (
-            f"Table 3: in {(entries[3].drop('vanilla') < entries[3].loc['vanilla']).values.sum()} "
-            "of 28, Table 8: in "
-            f"{(entries[8].drop('vanilla') < entries[8].loc['vanilla']).values.sum()} of 12"
-        ),
-    )
+    lower = [entries[k].drop("vanilla") < entries[k].loc["vanilla"] for k in (3, 8)]
+    first, second = (part.to_numpy().ravel() for part in lower)
+    result = f"Table 3: in {first.sum()} of 28, Table 8: in {second.sum()} of 12"
+    return [*first, *second], result
 
 
 @sentence(

@@ -7,6 +7,7 @@ them, are functions (`printed.evaluator`).
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -466,25 +467,13 @@ def alike_1(scores_1, tasks_1, models):
 
 def script_means(models, per_label):
     """Mean score of rare languages, in Latin script and in others."""
-    elsewhere = {model: per_label.drop(columns=model).mean(axis=1) for model in models}
-    rare = {
-        (model, part): per_label.loc[elsewhere[model] <= elsewhere[model].quantile(share), model]
-        for model in models
-        for part, share in [("quarter", 0.25), ("half", 0.5)]
-    }
-    return (
-        rows_by(
-            {
-                key: {
-                    "Latin": part[part.index.str.endswith("_Latn")].mean(),
-                    "other": part[~part.index.str.endswith("_Latn")].mean(),
-                }
-                for key, part in rare.items()
-            }
-        )
-        .unstack()
-        .loc[models]
-    )
+    table = {}
+    for model, (part, share) in product(models, {"quarter": 0.25, "half": 0.5}.items()):
+        elsewhere = per_label.drop(columns=model).mean(axis=1)
+        rare = per_label.loc[elsewhere <= elsewhere.quantile(share), model]
+        latin = rare.index.str.endswith("_Latn")
+        table[model, part] = {"Latin": rare[latin].mean(), "other": rare[~latin].mean()}
+    return rows_by(table).unstack().loc[models]
 
 
 @number("Table 1, by its models", "{} {}, AVG")
@@ -788,18 +777,12 @@ def high_by_chance(chance, number):
     "rank = 2, one a row",
 )
 def second_models(table1, table_1, models):
-    underlined_1 = table1[table1["mark_printed"] == "second_best"]
-    ranks_1 = table_1[models].rank(axis=1, ascending=False)
-    return (
-        [
-            *[
-                ranks_1.loc[(row[0], row[1]), row[2]] == 2
-                for row in underlined_1[["group", "item", "model"]].values
-            ],
-            len(underlined_1) == len(table_1),
-        ],
-        f"{len(underlined_1)} of {len(table_1)} rows have a mark",
-    )
+    marked = table1[table1["mark_printed"] == "second_best"]
+    ranks = table_1[models].rank(axis=1, ascending=False)
+    places = marked[["group", "item", "model"]].itertuples(index=False)
+    second = [ranks.loc[(group, item), model] == 2 for group, item, model in places]
+    result = f"{len(marked)} of {len(table_1)} rows have a mark"
+    return [*second, len(marked) == len(table_1)], result
 
 
 @sentence(
@@ -922,22 +905,11 @@ def llama_2_like_olmo(tasks_1):
     "averages fall from task to task",
 )
 def order_of_tasks(tasks_1, english_1, models):
-    averages_1 = pd.concat([tasks_1["AVG"], english_1["AVG"]], axis=1).T
-    falls = pd.Series(
-        {
-            model: tasks_1.loc["Belebele", model]
-            >= tasks_1.loc["m-MMLU", model]
-            >= tasks_1.loc["m-ARC", model]
-            for model in models
-        }
-    )
-    return (
-        [
-            all(averages_1["Belebele"] > averages_1["m-MMLU"]),
-            all(averages_1["m-MMLU"] > averages_1["m-ARC"]),
-        ],
-        f"by the averages, though not for {' and '.join(falls.index[~falls])}",
-    )
+    order = ["Belebele", "m-MMLU", "m-ARC"]
+    falls = (tasks_1.loc[order, models].diff().dropna() <= 0).all()
+    averages = pd.concat([tasks_1["AVG"], english_1["AVG"]], axis=1).loc[order].diff().dropna()
+    listed = " and ".join(falls.index[~falls])
+    return (averages < 0).all(axis=1), f"by the averages, though not for {listed}"
 
 
 @sentence(

@@ -7,6 +7,7 @@ printed.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -325,24 +326,15 @@ def baseline(nine):
 
 def q_range(models, scores, tolerance, second, first):
     """Between which shares of the first class all scores of PAWS-X are means of classes."""
-    q_ends = {
-        model: [
-            (scores["PI", model] + sign * tolerance - second["PI", model])
-            / (first["PI", model] - second["PI", model])
-            for sign in (-1, 1)
-        ]
-        for model in models
-    }
-    return rows_by(
-        {
-            model: {
-                "q from": ends[0].clip(upper=ends[1]).max(axis=None),
-                "q to": ends[1].clip(lower=ends[0]).min(axis=None),
-            }
-            for model, ends in q_ends.items()
-        },
-        "model",
-    )
+    table = {}
+    for model in models:
+        whole, high, low = (part["PI", model] for part in (scores, first, second))
+        ends = [(whole + sign * tolerance - low) / (high - low) for sign in (-1, 1)]
+        table[model] = {
+            "q from": ends[0].clip(upper=ends[1]).max(axis=None),
+            "q to": ends[1].clip(lower=ends[0]).min(axis=None),
+        }
+    return rows_by(table, "model")
 
 
 def public_shares(pawsx, q_range, both):
@@ -364,29 +356,18 @@ def public_shares(pawsx, q_range, both):
 
 def class_drops(first, second, share):
     """Points that each class brings to the loss across (section 4)."""
-    class_lost = {
-        key: [part.loc["within"] - part.loc["across"] for part in (first[key], second[key])]
-        for key in first
-    }
-    class_parts = rows_by(
-        {
-            key: {
-                "first class": share[key[0]] * lost.mean(),
-                "second class": (1 - share[key[0]]) * gone.mean(),
-                "second gains in": (gone < -1e-09).sum(),
-                "of languages": len(gone),
-            }
-            for key, (lost, gone) in class_lost.items()
-        },
-        "task",
-        "model",
-    )
-    return class_parts.assign(
-        **{
-            "share of the first": class_parts["first class"]
-            / (class_parts["first class"] + class_parts["second class"])
+    table = {}
+    for key in first:
+        lost, gone = (part[key].loc["within"] - part[key].loc["across"] for part in (first, second))
+        points, rest = share[key[0]] * lost.mean(), (1 - share[key[0]]) * gone.mean()
+        table[key] = {
+            "first class": points,
+            "second class": rest,
+            "share of the first": points / (points + rest),
+            "second gains in": (gone < -1e-9).sum(),
+            "of languages": len(gone),
         }
-    )[["first class", "second class", "share of the first", "second gains in", "of languages"]]
+    return rows_by(table, "task", "model")
 
 
 def averages(tasks, tables):
@@ -417,35 +398,21 @@ def no_entailment(second):
     return second["NLI", "mBERT"].loc["within"]
 
 
-def drops(models, of_all, tables):
-    """By quantity and model: within, what is lost across, and printed averages."""
-    quantities = {"NLI": "Table 1", "PI": "Table 2", "QA F1": "Table 3", "QA EM": "Table 8"}
-    return {
-        (quantity, model): [
-            of_all[name, model].loc["within"],
-            of_all[name, model].loc["within"] - of_all[name, model].loc["across"],
-            tables[name]["avg"].xs((model, "all"), level=[0, 3]).droplevel(0),
-        ]
-        for quantity, name in quantities.items()
-        for model in models
-    }
-
-
-def drop_table(drops):
+def drop_table(models, of_all, tables):
     """What is lost across, in points and per cent."""
-    return rows_by(
-        {
-            key: {
-                "points": lost.mean(),
-                "per cent": 100 * lost.mean() / start.mean(),
-                "by printed averages": 100 * (1 - average["across"] / average["within"]),
-                "half lost in": f"{(100 * lost / start > 50).sum()} of {len(start)}",
-            }
-            for key, (start, lost, average) in drops.items()
-        },
-        "quantity",
-        "model",
-    )
+    table = {}
+    quantities = {"NLI": "Table 1", "PI": "Table 2", "QA F1": "Table 3", "QA EM": "Table 8"}
+    for (quantity, name), model in product(quantities.items(), models):
+        start, across = (of_all[name, model].loc[setting] for setting in ("within", "across"))
+        lost, average = start - across, tables[name]["avg"].xs((model, "all"), level=[0, 3])
+        average = average.droplevel(0)
+        table[quantity, model] = {
+            "points": lost.mean(),
+            "per cent": 100 * lost.mean() / start.mean(),
+            "by printed averages": 100 * (1 - average["across"] / average["within"]),
+            "half lost in": f"{(100 * lost / start > 50).sum()} of {len(start)}",
+        }
+    return rows_by(table, "quantity", "model")
 
 
 def nli_within(models, scores):
@@ -534,27 +501,14 @@ def scripts():
 
 def lost_between_scripts(models, off, in_one, scripts):
     """Points lost across in pairs of Latin, of East Asian and of mixed scripts."""
-    pi_lost = {
-        model: off["PI", model]
-        .mul(-1)
-        .add(in_one["PI", model] / 2, axis=0)
-        .add(in_one["PI", model] / 2, axis=1)
-        for model in models
-    }
-    return rows_by(
-        {
-            model: {name: cells.loc[codes, codes].stack().mean() for name, codes in scripts.items()}
-            | {
-                "mixed": pd.concat(
-                    [
-                        cells.loc[a, b].stack()
-                        for a, b in [list(scripts.values()), list(scripts.values())[::-1]]
-                    ]
-                ).mean()
-            }
-            for model, cells in pi_lost.items()
-        }
-    )
+    table, (latin, east) = {}, scripts.values()
+    for model in models:
+        inside = in_one["PI", model] / 2
+        lost = -off["PI", model].sub(inside, axis=0).sub(inside, axis=1)
+        alike = {name: lost.loc[codes, codes].stack().mean() for name, codes in scripts.items()}
+        mixed = pd.concat([lost.loc[latin, east].stack(), lost.loc[east, latin].stack()])
+        table[model] = alike | {"mixed": mixed.mean()}
+    return rows_by(table)
 
 
 def sides_of_qa(explained_by_sides):
