@@ -10,10 +10,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from xlx.experiment.scoring import FunctionSubject
 from xlx.experiment.sentence_probes import probed_tasks
 from xlx.measures.sentence_tasks import ProbingTask
 from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, share_interval
@@ -273,14 +275,30 @@ def _neighbours(tokens: Tokens) -> list[str]:
     return [*tokens, *map(" ".join, itertools.pairwise(("^", *tokens, "$")))]
 
 
+def _characters(tokens: Tokens) -> list[str]:
+    text = f" {' '.join(tokens)} "
+    return [text[i : i + n] for n in range(2, 6) for i in range(len(text) - n + 1)]
+
+
 #: Readers without an encoder: what they see of a sentence's tokens.
 READERS: dict[str, Callable[[Tokens], list[str]]] = {
     "words": list,
     "words and endings": _endings,
+    "characters, 2 to 5": _characters,
     "words and neighbours": _neighbours,
     "first and last two words": lambda tokens: [f"{i} {tokens[i]}" for i in (0, 1, -2, -1)],
     "number of tokens": lambda tokens: [str(len(tokens))],
 }
+
+
+class Reader(FunctionSubject):
+    """One of `READERS` as a subject: which features a sentence has, sparse, not folded."""
+
+    def sentences(self, texts: Sequence[str], language: str) -> list[Any]:
+        """One layer, ``(n, 2^20)``; the places of features are those of their hashes."""
+        options = {"n_features": 2**20, "binary": True, "alternate_sign": False, "norm": None}
+        count = vectorizers.HashingVectorizer(analyzer=READERS[self.name], **options)
+        return [count.transform([text.split(" ") for text in texts])]
 
 
 def simple_readers(

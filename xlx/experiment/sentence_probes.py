@@ -178,11 +178,10 @@ def _columns(
     return columns
 
 
-def _sentence_probes(
-    subject: Subject, cells: Sequence[ProbedTask], fitting: Mapping[str, Any]
-) -> Iterator[dict[str, np.ndarray]]:
-    """A value for each task: ``right``, test sentences ``(n_targets, n_layers, n_seeds)``, of
-    ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``."""
+def sentence_vectors(
+    subject: Subject, cells: Sequence[ProbedTask]
+) -> tuple[dict[str, Any], Callable[[str, TaskPart], list[int]]]:
+    """By language the vectors of all sentences of tasks, read once, and a part's rows of them."""
     places: dict[str, dict[tuple[str, ...], int]] = {}
     for code, texts in (item for cell in cells for item in cell.texts.items()):
         numbers = places.setdefault(code, {})
@@ -191,11 +190,20 @@ def _sentence_probes(
     states = {}
     for code, numbers in places.items():
         states[code] = subject.sentences([joined_words(x, code) for x in numbers], code)
-        if states[code].shape[1] != len(numbers):
-            raise ValueError(f"{len(numbers)} sentences gave {states[code].shape[1]} vectors")
+        if (n := states[code][0].shape[0]) != len(numbers):
+            raise ValueError(f"{len(numbers)} sentences gave {n} vectors")
+    return states, lambda code, part: [places[code][tokens] for tokens in part.tokens]
+
+
+def _sentence_probes(
+    subject: Subject, cells: Sequence[ProbedTask], fitting: Mapping[str, Any]
+) -> Iterator[dict[str, np.ndarray]]:
+    """A value for each task: ``right``, test sentences ``(n_targets, n_layers, n_seeds)``, of
+    ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``."""
+    states, rows = sentence_vectors(subject, cells)
 
     def vectors(code: str, part: TaskPart) -> np.ndarray:
-        return states[code][:, [places[code][tokens] for tokens in part.tokens]]
+        return states[code][:, rows(code, part)]
 
     for portion in _portions(cells, states):
         yield from _probed(portion, vectors, fitting)
