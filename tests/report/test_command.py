@@ -214,6 +214,8 @@ def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> No
         (["mini-infoxlm", "--tasks", "no-such.csv", "other.csv"], "no-such.csv"),
         (["mini-infoxlm", "--refrence", "none"], "no option --refrence: do you mean --reference?"),
         (["mini-infoxlm", LAST_STEP], "are the same model: name it once"),
+        (["mini-infoxlm", "--treebank", "x"], "--treebank is what --probe learns from"),
+        (["mini-infoxlm", "--probe", "--treebank", "no/x"], "no/x has no folder of a language"),
     ):
         assert says in refused("report", *given[:1], *SMALL, *given[1:])
 

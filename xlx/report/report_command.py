@@ -52,6 +52,7 @@ class Report(options.Aligning):
     text: str = Option("wmt24pp", help="a corpus, or a folder with a file per language")
     reference: str | None = Option(None, help="models to compare with; none: nor an untrained one")
     probe: bool = Option(False, "--probe", help="parts of speech, topics, X-Probe's tasks, too")
+    treebank: Path | None = Option(None, help="of --probe: a folder of .conllu files a language")
     quick: bool = Option(False, "--quick", help=_QUICKLY)
     no_notebook: bool = Option(False, "--no-notebook", help="leave no executed notebook")
     leave: ClassVar[Leave | None] = None
@@ -64,6 +65,13 @@ class Report(options.Aligning):
     def run(self) -> None:
         """Say what will be done, do it and write it."""
         began = time.monotonic()
+        if self.treebank and not self.probe:
+            raise ValueError("--treebank is what --probe learns from: give both, or neither")
+        if self.treebank and not any(x.is_dir() for x in self.treebank.glob("*")):
+            raise ValueError(
+                f"--treebank {self.treebank} has no folder of a language: put the CoNLL-U files of "
+                f"Bulgarian into {self.treebank}/bg, say"
+            )
 
         def tell(step: object) -> None:
             print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
@@ -98,6 +106,7 @@ class Report(options.Aligning):
             tasks=tasks,
             probes=(FEW_LABELS if self.quick else ProbeSizes()) if self.probe else None,
             sentences=few if self.probe else None,
+            treebank=self.treebank,
             untrained=self.references != ["none"],
         )
         tables = report_tables(measured, tell)

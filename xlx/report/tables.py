@@ -83,6 +83,7 @@ class Measured:
     tasks: pd.DataFrame | None = None
     probes: ProbeSizes | None = None
     sentences: int | None = None  # a task of X-Probe learns and stops by, at most; None: none is
+    treebank: Path | None = None  # a folder with a folder of CoNLL-U a language; None: Parallel UD
     untrained: bool = True  # compared with its own architecture untrained, too
 
     def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[abx.PairScores]:
@@ -378,18 +379,24 @@ def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.D
 
 
 def sentence_rows(measured: Measured) -> pd.DataFrame:
-    """X-Probe's tasks by layer, of Parallel UD in the languages of the text that it has.
+    """X-Probe's tasks by layer, of Parallel UD in the languages of the text, or of a treebank.
 
     A row per task, ``read`` and layer: at home (half of the sentences to learn, half to test) or
     abroad. ``accuracy`` as `over_languages`; beside it that of the untrained twin and the bag.
     """
-    codes, several = text_codes(measured.corpus), compared(measured)
-    there = files.catalogue("trees").query("source == 'pud'")["language"]
-    trees = {code: [load_trees(code, "pud")] for code in there if code in codes}
+    codes, several, own = text_codes(measured.corpus), compared(measured), measured.treebank
+    source, there = "pud", files.catalogue("trees").query("source == 'pud'")["language"]
+    trees = {code: [load_trees(code, source)] for code in there if code in codes and not own}
+    if own:
+        source, folders = "own", sorted(x for x in own.glob("*") if x.is_dir())
+        trees = {x.name: [load_trees(x.name, source, path=x)] for x in folders}
     rules = Rules(lengths=(_LENGTHS[0], _LENGTHS[-1] - 1), length_edges=_LENGTHS)
-    made = parallel_tasks(trees, SENTENCE_TASKS, most=measured.sentences, rules=rules)
+    options = {"source": source, "most": measured.sentences, "rules": rules}
+    made = parallel_tasks(trees, SENTENCE_TASKS, **options)
     drawn = {code: [*{task.name: task for task in tasks}.values()] for code, tasks in made.items()}
     if not any(drawn.values()):
+        if own:
+            raise TextError(f"{own}: too few sentences of each class for a task; add some")
         return pd.DataFrame()
     keys = ["task", "read", "layer"]
 
