@@ -1,7 +1,7 @@
 """What was foreseen of held-out models, beside what came (``data/predictions``).
 
 Names of quantities are those of the tables; a quantity whose results are not there yet is missing.
-What a chapter on two texts, on layers or on probes measures for hypotheses 3 and 8 is not here.
+What correlates over layers with probes (hypothesis 3) is not here.
 """
 
 import re
@@ -16,9 +16,10 @@ import pandas as pd
 from babel import Locale
 from matplotlib.figure import Figure
 
-from shared import held_out, likelihood, mexa_tables
+from shared import document_probes, held_out, likelihood, mexa_tables
 from shared.held_out import Plan
 from shared.pair_regressions import holm
+from shared.xprobe_tables import Reader
 from synthesis import topic_scores
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average, average
@@ -335,6 +336,32 @@ def of_two_texts(model: str, plan: Plan) -> Quantities:
     return values
 
 
+def of_probes(model: str, plan: Plan) -> Quantities:
+    """Number at home less words, and tense abroad less the untrained twin, by document (H8).
+
+    Abroad: sentences that keep their label; of a decoder, in languages outside Latin script.
+    """
+    tasks, twin = document_probes.document_tasks(), twin_of(model)
+    read, random = (stored(document_probes.document_probes, x, tasks, True) for x in (model, twin))
+    words = stored(document_probes.document_probes, Reader("words"), tasks, True)
+    if read is None or words is None:
+        return {}
+    answers = pd.concat([read[1], words[1]])
+    home = answers[(answers["source"] == answers["target"]) & (answers["task"] == "SubjNum")]
+    best = [document_probes.against_best(home, model, ["words"])]
+    names = ["subject number at home less unfolded words"]
+    if random is not None:
+        abroad = pd.concat([read[1], random[1].assign(model=twin)]).query("source != target")
+        if "last" in plan.poolings:
+            abroad = abroad[abroad["target"].isin(["hi", "ru"])]
+        labels = document_probes.usable_labels(document_probes.LANGUAGES, ["Tense"])
+        same = document_probes.same_label(abroad, labels)
+        best.append(document_probes.against_best(same, model, [twin]))
+        names.append("tense abroad above twin, label kept")
+    ends = pd.concat(best)[["difference", "low", "high"]].itertuples(index=False, name=None)
+    return dict(zip(names, ends, strict=True))
+
+
 def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities:
     """μ of one model less that of a smaller one, over the same languages (H6)."""
     rows = []
@@ -348,12 +375,15 @@ def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities
     return {"mu above idf bag, 1.5 less 0.5 billion": statistics.mean_interval(more, families)}
 
 
+OF_A_MODEL = (of_languages, of_layers, of_pivots, of_two_texts, of_probes)
+
+
 def measured(plans: Mapping[str, Plan]) -> pd.DataFrame:
     """All quantities that are there: ``model``, ``id``, ``measured``, ``low``, ``high``."""
     rows = []
     for model, plan in plans.items():
         with settings(dtype=plan.dtype):
-            parts = [x(model, plan) for x in (of_languages, of_layers, of_pivots, of_two_texts)]
+            parts = [x(model, plan) for x in OF_A_MODEL]
         if model == SIZES[0]:
             parts.append(of_sizes(*SIZES, plans))
         for name, value in (item for part in parts for item in part.items()):

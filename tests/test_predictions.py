@@ -15,7 +15,7 @@ from tests import tiny
 from xlx.results import paths, provenance
 from xlx.results.ledger import Ledger
 from xlx.subjects import loading
-from xlx.subjects.identity import public_models
+from xlx.subjects.identity import public_models, twin_of
 from xlx.text import parallel
 
 TABLES = sorted((paths.DATA / "predictions").glob("*-*.csv"))
@@ -109,3 +109,36 @@ def test_who_foresees_no_next_word_is_refused(tmp_path: Path) -> None:
         loading.language_model(tiny.save(tmp_path / "bert", "bert"))
     with pytest.raises(ValueError, match="lm_head"):
         loading.language_model(tiny.save(tmp_path / "qwen2", "qwen2"))
+
+
+@pytest.mark.parametrize("model", ["embeddinggemma-300m", "qwen2.5-coder-0.5b-instruct"])
+def test_probes_stand_beside_words_and_beside_the_twin(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [("en", "en", "SubjNum"), ("en", "de", "Tense"), ("en", "ru", "Tense")]
+    bases = [f"pud:n{i // 2:03}{i:03}" for i in range(40)]
+    answers = pd.DataFrame(
+        [(x, y, task, base, i % 2) for x, y, task in pairs for i, base in enumerate(bases)],
+        columns=["source", "target", "task", "base", "label"],
+    )
+    wrong = {model: [], "words": [("en", 8)], twin_of(model): [("de", 20), ("ru", 10)]}
+
+    def read(call: object, subject: object, *_: object) -> tuple[None, pd.DataFrame]:
+        name = getattr(subject, "name", subject)
+        right = np.ones(len(answers), dtype=bool)
+        for target, n in wrong[name]:
+            right[np.flatnonzero(answers["target"] == target)[:n]] = False
+        return None, answers.assign(right=right, model=name)
+
+    learnt = pd.DataFrame({"task": "Tense", "language": "en", "base": bases})
+    learnt["label"] = [i % 2 if i < 30 else 1 - i % 2 for i in range(40)]  # ten change it
+    monkeypatch.setattr(predictions, "stored", read)
+    monkeypatch.setattr(predictions.document_probes, "usable_labels", lambda *_: learnt)
+    values = predictions.of_probes(model, held_out.plans()[model])
+    home, abroad = values.values()
+    assert home[0] == pytest.approx(8 / 40)
+    shares = {"embeddinggemma-300m": 30 / 60}  # of a decoder Russian alone
+    assert abroad[0] == pytest.approx(shares.get(model, 10 / 30))
+    assert home[1] < home[0] < home[2]
+    monkeypatch.setattr(predictions, "stored", lambda *_: None)
+    assert predictions.of_probes(model, held_out.plans()[model]) == {}

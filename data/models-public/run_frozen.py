@@ -10,14 +10,15 @@ from functools import partial
 from itertools import product
 
 from abx_2_dynamics import nearest
-from shared import held_out, likelihood
+from shared import document_probes, held_out, likelihood
 from shared.held_out import Plan
+from shared.xprobe_tables import Reader
 from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.results.settings import settings
 from xlx.subjects import states
-from xlx.subjects.identity import twin_of
+from xlx.subjects.identity import Name, twin_of
 from xlx.subjects.loading import load
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -48,6 +49,10 @@ def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
 
     for model, plan in held_out.plans().items():
         yield from _held_out(model, plan)
+    for model, minutes in DOCUMENT_MINUTES.items():
+        for name in (model, twin_of(model)):
+            title = f"documents-{name.replace('@', '-')}"
+            yield title, "number and tense by document", minutes, partial(_documents, model, name)
 
 
 #: Minutes on one thread of LD and MD, of MEXA, of topics, of likelihoods.
@@ -56,6 +61,15 @@ MINUTES = {
     "gemma-3-270m": (0, 0, 0, 400),
     "qwen2.5-coder-0.5b-instruct": (130, 140, 250, 500),
     "qwen2.5-coder-1.5b-instruct": (130, 200, 80, 300),
+}
+#: Minutes on one thread of number and tense in seven languages (`document_probes`).
+DOCUMENT_MINUTES = {
+    "multilingual-e5-small": 5,
+    "all-MiniLM-L6-v2": 5,
+    "gemma-3-270m": 15,
+    "embeddinggemma-300m": 15,
+    "qwen2.5-coder-0.5b-instruct": 45,
+    "qwen2.5-coder-1.5b-instruct": 120,
 }
 
 
@@ -155,6 +169,19 @@ def _follow(model: str, plan: Plan) -> Calls:
         *(_asked(plan, model, held_out.translations(text, a, b)) for a, b in pairs),
         *(_asked(plan, model, held_out.inference(*pair)) for pair in of_pairs),
     ]
+
+
+def _documents(model: str, name: Name) -> Calls:
+    """Of a model or its twin, read in the precision that the model is read in."""
+
+    def read() -> None:
+        with settings(dtype=held_out.precision(model)):
+            document_probes.document_probes(name, document_probes.document_tasks(), True)
+
+    words = partial(
+        document_probes.document_probes, Reader("words"), document_probes.document_tasks(), True
+    )
+    return [read, words]
 
 
 def _abx(name: str) -> Calls:
