@@ -9,15 +9,15 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
 from shared.xprobe_figures import subject_looks
-from shared.xprobe_tables import CELL
 from xlx.experiment.scoring import subject_scores
-from xlx.experiment.sentence_probes import over_languages, probed_tasks
+from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
-from xlx.measures.sentence_tasks import ProbingTask
 from xlx.plots.primitives import Curves, curves
-from xlx.plots.style import GUESSING, styled
+from xlx.plots.style import GUESSING, handle, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
+
+_CEILING = {"color": "0.4", "linewidth": 1, "linestyle": "--"}
 
 
 def best_layers(means: pd.DataFrame) -> pd.DataFrame:
@@ -47,31 +47,13 @@ def against_rivals(cells: pd.DataFrame, subject: str, rivals: Sequence[str]) -> 
     return table.join(means.rename(columns={subject: "accuracy"}))
 
 
-def labels_alike(tasks: Mapping[str, Sequence[ProbingTask]]) -> pd.DataFrame:
-    """How often a sentence and its translation are of the same class: a ceiling of shared meaning.
-
-    Of the tests of `parallel_tasks`, a row per ``task``, ``source`` and ``target``: ``alike``, the
-    share of the ``n`` sentences that both test.
-    """
-    rows = []
-    for cell in probed_tasks(tasks, across=True):
-        labels = dict(zip(cell.task.test.bases, cell.task.test.labels, strict=True))
-        for target, part in [*cell.tests.items()][1:]:
-            same = [
-                labels[base] == label
-                for base, label in zip(part.bases, part.labels, strict=True)
-                if base in labels
-            ]
-            rows.append((cell.task.name, cell.task.language, target, sum(same), len(same)))
-    table = pd.DataFrame(rows, columns=["task", "source", "target", "alike", "n"])
-    table = table.groupby(["task", "source", "target"], sort=False).sum().reset_index()
-    return table.assign(alike=table["alike"] / table["n"])
-
-
-def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str):
+def by_language(
+    cells: pd.DataFrame, subject: str, tasks: Sequence[str], source: str, alike: pd.DataFrame
+) -> pd.DataFrame:
     """A row a language and a column a task: per cent right, each at the layer best on average.
 
-    "86 · 63 · 80": at home; of the untrained twin there; with the probe learnt in ``source``.
+    "86 · 63 · 80 · 92": at home; of the untrained twin there; with the probe learnt in ``source``;
+    labels ``alike`` with it (`labels_alike`).
     """
     home = cells["source"] == cells["target"]
     ways = (subject, home), (f"{subject}, untrained", home), (subject, ~home)
@@ -83,25 +65,13 @@ def by_language(cells: pd.DataFrame, subject: str, tasks: Sequence[str], source:
         accuracy = read.merge(best).pivot(index="target", columns="task", values="accuracy")
         shown.append(accuracy.reindex(index=cells["target"].unique(), columns=list(tasks)))
         shown[-1].loc["mean"] = shown[-1].mean()
+    shared = alike[alike["source"] == source].pivot(index="target", columns="task", values="alike")
+    shown.append(shared.reindex(index=shown[0].index[:-1], columns=list(tasks)))
+    shown[-1].loc["mean"] = shown[-1].mean()
     first, *others = ((100 * table).map("{:.0f}".format).replace("nan", "-") for table in shown)
     for table in others:
         first = first + " · " + table
-    return first.replace("- · - · -", "-").rename_axis(index="language", columns=None)
-
-
-def null_shares(table: pd.DataFrame) -> pd.Series:
-    """How often two folds of the same probe are as near as two tests of their size should be.
-
-    By task, the share of cells whose folds differ by no more than the 95 % interval of a difference
-    of two tests: less than 0.95 says that intervals over sentences are too narrow.
-    """
-    folds = (
-        table.groupby([*CELL, "draw"], sort=False)[["accuracy", "n_test"]].mean().unstack("draw")
-    )
-    p, n = folds["accuracy"], folds["n_test"]
-    reach = statistics.half_width(np.sqrt((p * (1 - p) / n).sum(axis=1, skipna=False)))
-    within = ((p[0] - p[1]).abs() <= reach)[p.notna().all(axis=1)]
-    return within.groupby("task", sort=False).mean()
+    return first.replace("- · - · - · -", "-").rename_axis(index="language", columns=None)
 
 
 def crossings(
@@ -154,11 +124,20 @@ def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFram
 
 @styled
 def by_layer(
-    means: pd.DataFrame, names: Sequence[str], where: str = "accuracy in the same language (%)"
+    means: pd.DataFrame,
+    names: Sequence[str],
+    where: str = "accuracy in the same language (%)",
+    ceilings: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Accuracy by layer, one panel per task, one line per subject; chance dotted."""
+    """Accuracy by layer, one panel per task, one line per subject; chance dotted.
+
+    ``ceilings``: by task a share that is drawn across, of labels that are alike.
+    """
     style = Curves(scale=100, wrap=3, looks=subject_looks(names), sharey=False, height=1.6)
     on = curves(means, "layer", "accuracy", hue="subject", col="task", style=style)
     for axes, rows in on.each(means):
         axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)
-    return on.done("layer (0: embeddings)", where, handles=[chance_line()])
+        if ceilings is not None and rows["task"].iloc[0] in ceilings:
+            axes.axhline(100 * ceilings[rows["task"].iloc[0]], **_CEILING)
+    alike = [] if ceilings is None else [handle("labels alike", _CEILING)]
+    return on.done("layer (0: embeddings)", where, handles=[chance_line(), *alike])

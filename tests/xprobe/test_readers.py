@@ -69,31 +69,3 @@ def test_the_strongest_rival_is_compared_language_by_language(seed: int) -> None
     assert (row.difference, row.low, row.high) == pytest.approx((more.mean(), *ends))
     means = model.mean(), by_layer[rival, 0].mean()
     assert (row.accuracy, row.rival_accuracy) == pytest.approx(means)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_labels_are_alike_where_both_languages_test_a_sentence(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    tasks = {code: [task(seed, code)] for code in ("en", "de")}
-    test = tasks["de"][0].test
-    changed = rng.permutation(20)[:5]
-    test.labels[changed] = 1 - test.labels[changed]
-    bases = (*test.bases[:-2], "pud:90", "pud:91")
-    object.__setattr__(test, "bases", bases)
-    share = 1 - (changed < 18).sum() / 18
-    table = transformers.labels_alike(tasks)
-    assert table["n"].tolist() == [18, 18]
-    assert table["alike"].tolist() == pytest.approx([share, share])
-
-
-def test_folds_that_differ_by_chance_alone_are_near() -> None:
-    rng = np.random.default_rng(1)
-    keys = {"subject": "m", "source": "en", "target": "en", "layer": range(2000), "n_test": 200}
-    parts = [
-        pd.DataFrame(keys).assign(task=name, draw=draw, accuracy=rng.binomial(200, p, 2000) / 200)
-        for name, shares in (("alike", (0.7, 0.7)), ("apart", (0.6, 0.8)))
-        for draw, p in enumerate(shares)
-    ]
-    near = transformers.null_shares(pd.concat(parts))
-    assert near["alike"] == pytest.approx(0.95, abs=0.015)
-    assert near["apart"] < 0.05
