@@ -26,6 +26,7 @@ from shared.abx_tables import (
     PAIR,
     at_last,
     average_layers,
+    ends,
     mean_of_runs,
     pair_scores,
     printed_results,
@@ -177,6 +178,24 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
     shown = claims.assign(told=with_interval(claims, "value", "+.2f"))
     wide = shown.pivot(index="claim", columns="model", values="told").fillna("")
     return wide.loc[claims["claim"].unique(), claims["model"].unique()]
+
+
+#: Distance → what it adds to the name of a task, and the space of the vectors.
+DISTANCES = {"cosine": ("", "raw"), "CSLS": (" by CSLS", "raw"), "whitened": ("", "whitened")}
+
+
+def last_steps(names: Sequence[Name], corpus: ParallelCorpus, **options: object) -> pd.DataFrame:
+    """What LD and MD gain in the last layer, by distance, with intervals over documents.
+
+    A row per ``model``, ``task`` and ``distance``: ``value``, ``low``, ``high``.
+    """
+    rows = []
+    for task, (distance, (by, space)) in product(("LD", "MD"), DISTANCES.items()):
+        for state in subject_scores(names, corpus, [task + by], space=space, **options):
+            last, before = (average(state, task + by, layers=[k]) for k in (-1, -2))
+            about = {"model": state.model, "task": task, "distance": distance}
+            rows.append(about | ends(last - before))
+    return pd.DataFrame(rows)
 
 
 # --- pairs of languages --------------------------------------------------------------------------

@@ -5,7 +5,7 @@ What correlates over layers with probes (hypothesis 3) is not here.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -17,7 +17,7 @@ from babel import Locale
 from matplotlib.figure import Figure
 
 from shared import document_probes, held_out, likelihood, mexa_tables
-from shared.held_out import Plan
+from shared.held_out import MODELS, Plan, stored
 from shared.pair_regressions import holm
 from shared.xprobe_tables import Reader
 from synthesis import topic_scores
@@ -29,10 +29,9 @@ from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import BLUE, VERMILION, look, styled
-from xlx.results import paths, work
+from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
-from xlx.subjects.identity import twin_of
 from xlx.text import labelled
 from xlx.text.parallel import ParallelCorpus
 
@@ -48,7 +47,6 @@ EARLIER = {
 }
 ENCODER, DECODER = [*EARLIER][:2]
 TEXT = ("idf bag", "subwords", "Latin")
-MODELS = ("embeddinggemma-300m", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct")
 BY_LANGUAGE = ("mu", "topics", "bits")
 VERDICTS = ("failed", "held", "open")
 #: Two sizes of one decoder, the larger first.
@@ -64,15 +62,6 @@ ILLEGIBLE = 0.2
 def foreseen(model: str) -> pd.DataFrame:
     """The predictions of a model, by ``id``."""
     return pd.read_csv(paths.DATA / "predictions" / f"{model}.csv").set_index("id")
-
-
-def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a call gives if all its results are there, else None."""
-    try:
-        with settings(policy="only"):
-            return call(*arguments, **options)
-    except work.MissingResultError:
-        return None
 
 
 # --- by language ----------------------------------------------------------------------------------
@@ -206,13 +195,12 @@ def calibrated(rows: pd.DataFrame) -> float:
 # --- layers, pivots -------------------------------------------------------------------------------
 
 
-def of_layers(model: str, plan: Plan) -> Quantities:
+def of_layers(model: str, _: Plan) -> Quantities:
     """LD where it is lowest, matched MD and retrieval where they are highest; the twin's LD."""
-    text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
-    scores = stored(subject_scores, [model], text, **options)
-    if scores is None:
+    trained, _, twin = held_out.controlled(model)
+    if trained is None:
         return {}
-    ld, md, retrieval = (average(scores[0], x, by=["layer"]) for x in ("LD", MATCHED, "retrieval"))
+    ld, md, retrieval = (average(trained, x, by=["layer"]) for x in ("LD", MATCHED, "retrieval"))
     peak = int(md.score.argmax())
     values = {
         "LD lowest": ld.score.min(),
@@ -223,9 +211,8 @@ def of_layers(model: str, plan: Plan) -> Quantities:
     }
     values["matched MD peak, H5"] = values["matched MD peak"]
     values["matched MD fall to the end"] = _at(md, peak, md, -1)
-    twin = stored(subject_scores, [twin_of(model)], text, **options)
     if twin is not None:
-        random = average(twin[0], "LD", by=["layer"])
+        random = average(twin, "LD", by=["layer"])
         values["LD lowest, twin"] = random.score.min()
         lowest = random.score.argmin(), ld, ld.score.argmin()
         values["LD lowest, twin less trained"] = _at(random, *lowest)

@@ -141,6 +141,7 @@ def _planned_abx(name: str, plan: Plan) -> Calls:
             for x in SPACES
         ),
         partial(_by_plan, plan, nearest, [name], text, "raw", **options),
+        partial(subject_scores, [BagOfSubwords(name)], text, held_out.SCORED),
     ]
 
 

@@ -5,20 +5,30 @@ sentences, which are chosen here by rules that no result had a part in.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shared.likelihood import Texts
-from xlx.experiment.scoring import Subject, cached
-from xlx.results import paths
-from xlx.results.settings import current
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject, cached, subject_scores
+from xlx.measures.abx import PairScores
+from xlx.results import paths, work
+from xlx.results.settings import current, settings
+from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
+
+MODELS = ("embeddinggemma-300m", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct")
+#: What a table or a figure calls them.
+MARKED = {model: f"{model}, held out" for model in MODELS}
+#: What is scored of them, of their bags and twins.
+SCORED = ("LD", "MD", MATCHED, "retrieval")
 
 
 @cache
@@ -102,6 +112,38 @@ def illegible_tokens(subject: Subject, corpus: ParallelCorpus) -> pd.DataFrame:
         ]
         rows.append((code, counts[bad].sum() / counts.sum()))
     return pd.DataFrame(rows, columns=["language", "share"])
+
+
+# --- what is there --------------------------------------------------------------------------------
+
+
+def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a call gives if all its results are there, else None."""
+    try:
+        with settings(policy="only"):
+            return call(*arguments, **options)
+    except work.MissingResultError:
+        return None
+
+
+def on_wmt(
+    model: str, call: Callable[..., Any], subject: Subject | str, *rest: object, **options: object
+) -> Any:
+    """`stored`: what a call gives of a model, its twin or its bag on its `wmt`, as its plan has."""
+    plan = plans()[model]
+    text, reading = wmt(plan), {"pooling": "mean", "max_length": None}
+    with settings(dtype=plan.dtype):
+        return stored(call, [as_subject(subject, reading)], text, *rest, **options)
+
+
+def controlled(model: str) -> list[PairScores | None]:
+    """LD, MD, matched MD and retrieval by `on_wmt` of a model, its bag and its untrained twin.
+
+    All three bear the model's name, marked as held out.
+    """
+    subjects = (model, BagOfSubwords(model), twin_of(model))
+    scored = [on_wmt(model, subject_scores, x, SCORED) for x in subjects]
+    return [x and replace(x[0], model=MARKED[model]) for x in scored]
 
 
 # --- texts ----------------------------------------------------------------------------------------
