@@ -4,13 +4,14 @@ Correlations and regressions are over languages, of one model and task each.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared import mexa_tables, regressions
+from shared import held_out, mexa_tables, regressions
 from shared.abx_tables import AT_HAND, PAIR, scored_at_hand
 from shared.mexa_tables import (
     control_scores,
@@ -32,6 +33,7 @@ from xlx.plots.panels import parts
 from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import HALO, TINY, VERMILION, handle, look, styled
 from xlx.results import paths
+from xlx.results.settings import settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
 from xlx.text.files import catalogue
@@ -77,11 +79,17 @@ def topic_tasks(
 ) -> tuple[pd.DataFrame, float]:
     """Scores of the topic probes, raw and centred, as two tasks; the share of the commonest topic.
 
-    ``options`` as of `probe_topics`; of the languages, those that have a test.
+    ``options`` as of `probe_topics`; of the languages, those that have a test. Of held-out models
+    what is in the ledger: nothing is computed.
     """
-    files = catalogue("labelled")
+    files, probed = catalogue("labelled"), []
     there = files.loc[files["task"] == "TOPIC", "language"]
-    probed = probing.probe_topics(models, there[there.isin(languages)], **options)
+    asked = there[there.isin(languages)]
+    for name in models:
+        ask = partial(probing.probe_topics, [name], asked, **options)
+        with settings(dtype=held_out.precision(name)):
+            probed.append(held_out.stored(ask) if name in held_out.MODELS else ask())
+    probed = pd.concat(probed, ignore_index=True)
     tasks = [
         mexa_tables.task_scores(probed, layer, centred=centred).assign(task=task)
         for task, centred in (
