@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from printed.mexa_claims import MexaTables
-from shared import mexa_tables
+from shared import held_out, mexa_tables
 from shared.mexa_figures import line
 from shared.mexa_tables import bag_scores, bag_vectors
 from xlx.experiment.mexa_scores import Coverage
@@ -141,16 +141,18 @@ def pivot_squares(
     """μ of each language with each pivot, by model (name → pooling) and space.
 
     It is that of the layer with the highest mean of all pairs; "bag of letters": with idf over the
-    languages of the corpus.
+    languages of the corpus. Of held-out models and twins there is what `held_out.asked_of` gives.
     """
     bags, squares = bag_vectors(corpus), {}
     for (name, pooling), space in product(models.items(), ("raw", "centred")):
         options = {"space": space, "pooling": pooling, "max_length": None}
-        (scores,) = subject_scores([name], corpus, ["MEXA"], **options)
-        pairs = scores.table().groupby(["layer", "language_1", "language_2"])["score"].mean()
+        scores = held_out.asked_of(name, subject_scores, corpus, ["MEXA"], **options)
+        if scores is None:
+            continue
+        pairs = scores[0].table().groupby(["layer", "language_1", "language_2"])["score"].mean()
         square = pairs[pairs.groupby("layer").mean().idxmax()].unstack()
         square = square.reindex(index=corpus.languages, columns=corpus.languages)
-        squares[scores.model, space] = square.fillna(square.T)
+        squares[held_out.MARKED.get(name, scores[0].model), space] = square.fillna(square.T)
     letters = pd.DataFrame({code: bag_scores(bags, code) for code in bags})
     return squares | {("bag of letters", "raw"): letters}
 

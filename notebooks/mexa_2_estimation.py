@@ -4,7 +4,6 @@ Correlations and regressions are over languages, of one model and task each.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -33,7 +32,6 @@ from xlx.plots.panels import parts
 from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import HALO, TINY, VERMILION, handle, look, styled
 from xlx.results import paths
-from xlx.results.settings import settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
 from xlx.text.files import catalogue
@@ -86,9 +84,7 @@ def topic_tasks(
     there = files.loc[files["task"] == "TOPIC", "language"]
     asked = there[there.isin(languages)]
     for name in models:
-        ask = partial(probing.probe_topics, [name], asked, **options)
-        with settings(dtype=held_out.precision(name)):
-            probed.append(held_out.stored(ask) if name in held_out.MODELS else ask())
+        probed.append(held_out.asked_of(name, probing.probe_topics, asked, **options))
     probed = pd.concat(probed, ignore_index=True)
     tasks = [
         mexa_tables.task_scores(probed, layer, centred=centred).assign(task=task)
