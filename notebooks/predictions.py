@@ -32,6 +32,7 @@ from xlx.plots.style import BLUE, VERMILION, look, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
+from xlx.subjects.identity import twin_of
 from xlx.text import labelled
 from xlx.text.parallel import ParallelCorpus
 
