@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from shared import translation
 from shared.mixing_tables import ratio_values
 from shared.shown import as_points, in_points
 from xlx.experiment.grids import groups_of
@@ -94,6 +95,25 @@ def by_overlap(
             x: in_points(*crossed_interval(y, groups_of(part))) for x, y in values.items()
         }
     return pd.DataFrame(rows).T
+
+
+def at_equal_translation(
+    of_model: Transfers, grades: Mapping[str, np.ndarray], level: float, tolerance: float
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """IGAP of one source's targets as if all were translated alike (`translation.at_equal`).
+
+    ``grades``: `translation.graded`. By target their means, IGAP as it is (``plain``) and at equal
+    bits and, by class, shared subwords (``value, low, high``); and the slopes, of bits first.
+    """
+    source, task = of_model.runs[0].source, of_model.task
+    part, losses = task.train[source], of_model.losses(level, tolerance)
+    codes = [code for code in task.train if code != source]
+    lost = np.array([losses[source, code] for code in codes])
+    shared = [grades["shared"] * (part.labels == k) for k in range(len(part.classes))]
+    equal, slopes = translation.at_equal(lost, [grades["right"], *shared], groups_of(part))
+    means = {name: values.mean(axis=1) for name, values in grades.items()}
+    table = equal.assign(plain=lost.mean(axis=(1, 2)), **means)
+    return table.set_axis(codes), slopes
 
 
 # --- figures --------------------------------------------------------------------------------------
