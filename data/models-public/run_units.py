@@ -15,16 +15,27 @@ What a score is worth beside a model that read English alone, and one that read 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import Any
 
 from run_frozen import Calls, frozen_units
 from shared import controls
 from shared.mixing_tables import LINEAR, Origin, task_data
 from xlx.experiment.grids import grid
-from xlx.experiment.transfers import INFERENCE, TransferTask, labelled_task, sparing_in
+from xlx.experiment.transfers import (
+    INFERENCE,
+    NEGATION,
+    SHIPPED,
+    SPARING,
+    WIDE,
+    TransferTask,
+    labelled_task,
+    random_task,
+    sparing_in,
+)
 from xlx.subjects import finetuning
 from xlx.subjects.identity import twin_of
 from xlx.subjects.jobs import ALGORITHMS, Job, Recipe, Sparing
-from xlx.text import examples, labelled
+from xlx.text import examples, labelled, parallel
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions, questionless
 
@@ -52,6 +63,16 @@ READER = Recipe(epochs=2, learning_rate=5e-5, max_length=256, stride=64, **_CHEA
 FITTING = Recipe(epochs=12, learning_rate=1e-4, max_length=128, every=26, **_CHEAP)
 #: An untrained model learns the training set later, if it does.
 FITTING_UNTRAINED = replace(FITTING, epochs=40, every=78)
+#: Random labels of 100 sentences: forty steps suffice to learn them by heart.
+BY_HEART = Recipe(
+    epochs=8,
+    batch_size=20,
+    learning_rate=2e-4,
+    every=40,
+    length_pool=5,
+    trained_embeddings=False,
+    dtype="bfloat16",
+)
 #: The translations are asked where the training error is within 0.025 above one of these.
 WINDOWS = Sparing(tuple((level, 0.025) for level in (0.0, 0.05, 0.1, 0.2)), logits=False)
 
@@ -91,6 +112,15 @@ def pairs_to_ask(n: int | None = None, shuffled: str | None = None) -> dict[str,
     return sets
 
 
+def wrong_premises() -> dict[str, Examples]:
+    """`N_GRID` pairs, each with the premise of one half of them away: neighbours may share it."""
+    sets, half = pairs_to_ask(N_GRID), N_GRID // 2
+    return {
+        code: replace(sets[code], first=sets[code].first[half:] + sets[code].first[:half])
+        for code in ("en", "de", "es", "ru", "ar", "sw", "zh")
+    }
+
+
 @cache
 def only_second(n: int | None = None, shuffled: str | None = None) -> dict[str, Examples]:
     """The hypotheses of `pairs_to_ask` alone."""
@@ -101,9 +131,11 @@ def only_second(n: int | None = None, shuffled: str | None = None) -> dict[str, 
 # --- what is asked --------------------------------------------------------------------------------
 
 
-def xnli_job(source: str, seed: int, model: str = MODEL) -> Job:
-    """XNLI in one language, asked about the whole test part in all."""
-    return Job(model, xnli(source, "train"), pairs_to_ask(), RECIPE, seed)
+def xnli_job(source: str, seed: int, model: str = MODEL, shuffled: bool = False) -> Job:
+    """XNLI in one language, or its words shuffled, asked about the whole test part in all."""
+    train = xnli(source, "train")
+    train = controls.shuffled(train, 1) if shuffled else train
+    return Job(model, train, pairs_to_ask(), RECIPE, seed)
 
 
 def hypotheses_job(seed: int, model: str = MODEL, source: str = "en") -> Job:
@@ -130,12 +162,25 @@ def igap_task() -> TransferTask:
     return labelled_task("NLI", INFERENCE, n_test=N_GRID, train_split="validation")
 
 
-def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Job:
-    """As `transfers.transfer_task` has it."""
+def igap_job(source: str, seed: int, model: str = MODEL, **changes: Any) -> Job:
+    """As `transfers.transfer_task` has it, with changes of the recipe."""
     task, recipe = igap_task(), FITTING_UNTRAINED if model == UNTRAINED else FITTING
     sparing = sparing_in(task, source, WINDOWS)
-    recipe = replace(recipe, algorithm=algorithm)
-    return Job(model, task.train[source], task.sets, recipe, seed, sparing)
+    return Job(model, task.train[source], task.sets, replace(recipe, **changes), seed, sparing)
+
+
+def shipped_job(name: str, seed: int) -> Job:
+    """Negation or PAWS-X in English as `xlx igap` has it, with checkpoints on the way."""
+    languages, sizes, recipe, _ = SHIPPED[name]
+    task, recipe = labelled_task(name, languages, **sizes), replace(recipe, **WIDE)
+    recipe = replace(recipe, every=min(recipe.every, 96))
+    return Job(MODEL, task.train["en"], task.sets, recipe, seed, sparing_in(task, "en", SPARING))
+
+
+def random_job(source: str, draw: int) -> Job:
+    """Labels by lot of FLORES-200 in XNLI's languages; the seed is the number of the draw."""
+    task = random_task(parallel.load("flores200-100", INFERENCE, drop_duplicates=True), draw)
+    return Job(MODEL, task.train[source], task.sets, BY_HEART, draw)
 
 
 def reader(seed: int, questions: bool = True) -> tuple[Job, dict[str, Questions]]:
@@ -186,6 +231,12 @@ def units() -> list[Unit]:
         *(_igap("en", seed, MODEL, how) for how in ALGORITHMS[1:] for seed in first),
         *(_igap(x, seed) for seed in first for x in INFERENCE if x not in ("en", "de", "zh")),
         *(_blind_reader(seed) for seed in first),
+        *(_by_heart(source, draw) for draw in first for source in ("en", "de", "zh")),
+        *(_run(f"negation-en-seed{x}", 40, partial(shipped_job, NEGATION, x)) for x in first),
+        *(_paraphrase(seed) for seed in first),
+        *(unit for seed in first for unit in _xnli("en", seed, shuffled=True)),
+        *(_wrong(seed) for seed in first),
+        *(_longer(source) for source in ("sw", "th", "tr", "ur")),
         *(Unit(*unit) for unit in frozen_units()),
     ]
 
@@ -199,10 +250,18 @@ def _learnt_and_asked(name: str, what: str, minutes: int, job: Callable[[], Job]
     ]
 
 
-def _xnli(source: str, seed: int, model: str = MODEL) -> list[Unit]:
-    name = f"{_PREFIXES[model]}xnli-{source}-seed{seed}"
+def _xnli(source: str, seed: int, model: str = MODEL, shuffled: bool = False) -> list[Unit]:
+    name = f"{_PREFIXES[model]}xnli-{source}{'-shuffled' * shuffled}-seed{seed}"
     what = f"{model}: XNLI learnt in {source}, the test part asked in 15 languages"
-    return _learnt_and_asked(name, what, 62, partial(xnli_job, source, seed, model))
+    return _learnt_and_asked(name, what, 62, partial(xnli_job, source, seed, model, shuffled))
+
+
+def _wrong(seed: int) -> Unit:
+    def calls() -> Calls:
+        return [ask_all(xnli_job("en", seed), wrong_premises())]
+
+    name = f"xnli-en-seed{seed}"
+    return Unit(f"{name}-grid-wrong", "wrong premises in 7 languages", 65, calls, name)
 
 
 def _shuffled(seed: int, shuffled: str) -> Unit:
@@ -237,12 +296,35 @@ def _igap(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla"
     what = f"{model}: the dev part of XNLI learnt to the end, its translations asked (IGAP)"
     name = f"{_PREFIXES[model]}igap-{source}-seed{seed}"
     name += "" if algorithm == "vanilla" else f"-{algorithm}"
-    return Unit(
-        name,
-        what,
-        120,
-        lambda: [learn(igap_job(source, seed, model, algorithm), weights=False)],
-    )
+    return _run(name, 120, partial(igap_job, source, seed, model, algorithm=algorithm), what)
+
+
+def _longer(source: str) -> Unit:
+    """A source that does not get to training error 0, or with the first seed learns nothing."""
+    changes = {"epochs": 16, "every": 10**9}
+    job = partial(igap_job, source, 2 if source == "ur" else 1, **changes)
+    return _run(f"igap-{source}-longer", 100, job)
+
+
+def _by_heart(source: str, draw: int) -> Unit:
+    what = "random labels learnt by heart, their translations asked (IGAP)"
+    return _run(f"random-labels-{source}-draw{draw}", 2, partial(random_job, source, draw), what)
+
+
+def _run(name: str, minutes: int, job: Callable[[], Job], what: str = "as its name says") -> Unit:
+    """A run whose weights nobody asks for."""
+    return Unit(name, what, minutes, lambda: [learn(job(), weights=False)])
+
+
+def _paraphrase(seed: int) -> Unit:
+    """PAWS-X in English, its translations, and all pairs of languages."""
+
+    def calls() -> Calls:
+        job = shipped_job("PI", seed)
+        tests = {x[5:]: y for x, y in job.evaluations.items() if x.startswith("test ")}
+        return [learn(job), ask_all(job, tests)]
+
+    return Unit(f"pawsx-en-seed{seed}", "PAWS-X in English, asked in 7 languages", 70, calls)
 
 
 def _mixed(code: str, seed: int) -> list[Unit]:
