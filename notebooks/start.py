@@ -101,7 +101,7 @@ def probe_lines(means: pd.DataFrame) -> Figure:
         "at home": "read in the language it was trained in (at home)",
         "abroad": "read in other languages (abroad)",
     }
-    known = subject_looks(means["subject"].unique(), "")
+    known = subject_looks(means["subject"].unique())
     style = Curves(looks=known, scale=100, width=3.9, height=2.1)
     on = curves(means, "layer", "accuracy", hue="subject", col="read", style=style)
     across(on, y=100 * means["chance"].iloc[0])

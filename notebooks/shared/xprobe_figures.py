@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from shared.shown import framed_handle
 from xlx.plots.panels import number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import ABOUT, Look, handle, language_label, look, looks, styled
+from xlx.plots.style import ABOUT, BAG, Look, handle, language_label, look, looks, styled
 
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
@@ -34,15 +34,10 @@ ASKED = {
 _REACH = 0.5
 
 
-def subject_looks(names: Iterable[str], dash: str = "-") -> dict[str, Look]:
-    """A model's look; untrained ones are hollow, and bags ("a bag of ...") grey, with ``dash``."""
-    known = {}
-    for name in names:
-        model = name.removesuffix(", untrained")
-        shown = look("0.35", "x", dash) if name.startswith("a ") else looks([model])[model]
-        twin = {"markerfacecolor": "white", "linestyle": ":"} if model != name else {}
-        known[name] = shown | twin
-    return known
+def subject_looks(names: Iterable[str]) -> dict[str, Look]:
+    """A model's look; bags ("a bag of ...") are grey and dashed."""
+    bag = look(BAG["color"], "x", BAG["linestyle"])
+    return {name: bag if name.startswith("a ") else looks([name])[name] for name in names}
 
 
 @styled

@@ -85,9 +85,17 @@ class Panels:
         return self
 
     def done(self, x: str = "", y: str = "", *, handles: Iterable[Artist] = ()) -> Figure:
-        """Write what the axes show, once for all panels, and set the legend above the data."""
+        """Write what the axes show, once for all panels, and set the legend above the data.
+
+        Above bars of colours it stands at each panel with none below it.
+        """
         first, *others = self.axes.values()
-        (self.figure.supxlabel if others else first.set_xlabel)(x, fontsize=9)
+        barred = len(self.figure.axes) > math.ceil(len(self.axes) / self.across) * self.across
+        if others and not barred:
+            self.figure.supxlabel(x, fontsize=9)
+        else:
+            for axes in [*self.axes.values()][-self.across :]:
+                axes.set_xlabel(x, fontsize=9 if self.across < 3 else 8)
         (self.figure.supylabel if others else first.set_ylabel)(y, fontsize=9)
         entries: dict[str, Artist] = {}
         for axes in self.axes.values():

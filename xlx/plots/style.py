@@ -7,6 +7,7 @@ Colours are those of Okabe and Ito, which the colour-blind can tell apart.
 import base64
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -26,8 +27,10 @@ from xlx.text.languages import LANGUAGES
 STYLE = Path(__file__).with_name("xlx.mplstyle")
 #: The width of a notebook's column in inches (957 px at 110 dpi), and the smallest type in points.
 WIDTH = 8.7
-TINY, SMALL = 6.5, 7.5
+TINY, SMALL = 7.3, 7.5
 CHANCE = 0.5
+#: What a name says beside that of its model: its network before training.
+_UNTRAINED = re.compile(r"^untrained, |, untrained$|@untrained$|/step-0+$")
 #: Colours of maps: bright is high; where the middle means something, orange is below it and purple
 #: above.
 HIGH, ABOUT = "cividis", "PuOr"
@@ -41,6 +44,9 @@ _DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3,
 HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 ZERO = {"color": "0.4", "linewidth": 1, "linestyle": "-"}
+#: In all figures a twin before training has its model's colour and marker, and a bag is grey.
+TWIN = {"markerfacecolor": "white", "linestyle": ":"}
+BAG = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 2))}
 Look = dict[str, object]
 
 
@@ -81,7 +87,11 @@ MODELS = _MEMBERS | {
     "XLM-R": _MEMBERS["mini-xlmr"],
     "XLM-R_large": _MEMBERS["mini-xlmr-large"],
     "InfoXLM": _MEMBERS["mini-infoxlm"],
-    "bag of subwords": look("0.45", "*", (0, (1, 2))),
+    "embeddinggemma-300m": look("#999933", "v", (0, (7, 2))),
+    "qwen2.5-coder-0.5b-instruct": look("#44AA99", ">", "--"),
+    "qwen2.5-coder-1.5b-instruct": look("#1F6F66", "<", "-."),
+    "bag of subwords": look(BAG["color"], "*", BAG["linestyle"]),
+    "bag of letters": look(BAG["color"], "x", BAG["linestyle"]),
     "printed": look(BLACK, "D", hollow=True),
 }
 MEASURES = {
@@ -109,12 +119,17 @@ NAMES = {
 def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) -> dict[str, Look]:
     """A look for each key: that of the palette, or the first that no other key has.
 
-    ValueError for more keys than can be told apart.
+    An untrained twin has that of its model, hollow and dotted. ValueError for more keys than can
+    be told apart.
     """
     chosen: dict[str, Look | None] = dict.fromkeys(keys)
     for key in chosen:
-        if key in palette and palette[key] not in chosen.values():
-            chosen[key] = palette[key]
+        model = _UNTRAINED.sub("", str(key))
+        shown = palette.get(key, palette.get(model))
+        if shown and model != key:
+            shown = shown | TWIN
+        if shown and shown not in chosen.values():
+            chosen[key] = shown
     n = len(_COLOURS)
     free = [
         look(_COLOURS[i], _MARKERS[(i + turn) % n], _DASHES[(i + turn) % n])
