@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 import run_units
 from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions, probe_setups, regressions
-from shared.abx_figures import chance_line, language_courses
+from shared.abx_figures import chance_line
 from shared.abx_tables import PAIR, at_last, average_layers, pair_scores, rowed
 from shared.pair_regressions import (
     ENDS,
@@ -818,31 +818,36 @@ def compared_rules(chosen: Selection) -> pd.DataFrame:
 def best_checkpoints(
     table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]
 ) -> Figure:
-    """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
+    """Accuracy less that at the last checkpoint, by language and checkpoint (Figure 10).
 
-    ``table`` has ``language``, ``checkpoint`` and ``accuracy``, which is drawn from a language's
-    lowest (0) to its highest (1); ``names`` gives the languages from top to bottom, ``labels``
+    ``table`` has ``language``, ``checkpoint`` and ``accuracy``; a task has one scale, purple above
+    the last checkpoint, orange below. ``names`` gives the languages from top to bottom, ``labels``
     tells of a task what accuracy is, if something else.
     """
-    of_language = table.groupby(["model", "task", "language"])["accuracy"]
-    lowest, highest = of_language.transform("min"), of_language.transform("max")
+    table = table.dropna(subset="accuracy").sort_values("checkpoint", kind="stable")
+    last = table.groupby(["model", "task", "language"])["accuracy"].transform("last")
+    names_of = {task: labels.get(task, "accuracy") for task in order(table, "task")}
     table = table.assign(
-        framed=table.index.isin(of_language.idxmax()),
-        bar=table["task"].map(
-            lambda task: f"{task}: {labels.get(task, 'accuracy')},\nlowest (0) to highest (1)"
-        ),
-        normalised=(table["accuracy"] - lowest) / (highest - lowest).where(highest > lowest),
+        less=table["accuracy"] - last, bar=table["task"].map(names_of) + " − last step's"
     )
+    keys = product(names_of, order(table, "model"))
+    table = pd.concat(rows_of(table, task=task, model=model) for task, model in keys)
     style = Cells(
         rows=list(names),
         columns=sorted(table["checkpoint"].unique()),
+        sharex=False,
         sharey=False,
-        cell=(0.2, 0.165),
+        cell=(0.26, 0.165),
         edge=(0.5, 1.6),
+        wrap=4,
+        turned=90,
+        bar_by="bar",
+        norm={bar: scale_about(x["less"]) for bar, x in parts(table, "bar")},
+        cmap=ABOUT,
     )
-    on = language_courses(table, style)
-    on.titles(lambda key: key.replace(": ", ":\n"))
-    return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
+    table = table.assign(panel=table["task"] + ":\n" + table["model"])
+    on = heatmap(table, "checkpoint", "language", "less", col="panel", style=style)
+    return on.done("training step")
 
 
 @styled

@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 
 from shared import ranking
 from shared.claims import ENDS, crossed
-from shared.shown import as_points, in_points, joint_order, scale_about
+from shared.shown import as_points, in_points
 from xlx.experiment.transfers import (
     DIRECTION,
     Transfers,
@@ -30,7 +30,7 @@ from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, number
 from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
-from xlx.plots.style import ABOUT, BLUE, GUESSING, HIGH, VERMILION, look, styled
+from xlx.plots.style import BLUE, GUESSING, HIGH, VERMILION, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
@@ -40,11 +40,6 @@ stats = deferred("scipy.stats")
 FROZEN_LABELS = "random labels, frozen"
 #: What another source has in the place of a metric: test accuracies, or IGAP.
 OTHER_SOURCES, OTHER_IGAP = "accuracy, other sources", "IGAP, other sources"
-MAPS = {
-    "accuracy": "test accuracy (%)",
-    "igap": "IGAP (points)",
-    "transfer_gap": "transfer gap (points)",
-}
 #: What Figure 3 calls accuracy: that on labels that were learnt, in translation.
 TRANSLATED = "accuracy on translations"
 #: (source, target) → values of each seed and example, ``(S, n)``.
@@ -458,55 +453,38 @@ def ranking_dots(
 
 @styled
 def direction_maps(directions: pd.DataFrame) -> Figure:
-    """Test accuracy, IGAP and transfer gap from source to target (Figures 2 and 4 to 6).
+    """IGAP from source to target, bright where little is lost (Figures 4 to 6).
 
-    ``directions`` has ``source``, ``target`` and one or more of ``accuracy``, ``igap`` and
-    ``transfer_gap``, a panel each, and one row per direction of one task. Gaps of a language with
-    itself are 0 by definition and hatched; a number that is missing is a dash (no model in the
-    window), and a direction that the table does not have stays grey. Scales are at least 20 points
-    wide, and that of the transfer gap is white at 0.
+    ``directions`` has ``source``, ``target`` and ``igap``, one row per direction of one task.
+    Targets and sources stand from the least that is lost to the most, on the mean. That of a
+    language with itself is 0 by definition and hatched; one that is missing is a dash (no model in
+    the window). The scale is at least 20 points wide.
     """
-    maps = {name: label for name, label in MAPS.items() if name in directions}
-    rows, across = joint_order(directions, "source", "target")
-    table = directions.melt(["source", "target"], list(maps), "map")
-    itself = (table["source"] == table["target"]) & (table["map"] != "accuracy")
-    table["value"] = 100 * table["value"].astype(float).mask(itself)
-    decimals = 1 if len(across) * len(maps) <= 24 else 0
-    table = table.assign(hatched=itself, written=table["value"].map(lambda v: number(v, decimals)))
-    scales = {}
-    for name, values in table.groupby("map")["value"]:
-        middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
-        scales[name] = Normalize(middle - max(10, half), middle + max(10, half))
-        if name == "transfer_gap":
-            scales[name] = scale_about(values, 0, 10)
-    beside = len(maps) if len(across) <= 8 else 1
-    room = 7 / beside / len(across)
+    directions = directions[directions["source"] != directions["target"]]
+    means = [directions.groupby(end)["igap"].mean().sort_values() for end in ("source", "target")]
+    rows, across = (mean.dropna().index for mean in means)
+    itself = pd.DataFrame({"source": rows, "target": rows, "hatched": True})
+    shown = directions[directions["source"].isin(rows)].assign(hatched=False)
+    table = pd.concat([shown, itself[itself["target"].isin(across)]])
+    values = 100 * table["igap"]
+    written = values.round().map(lambda value: number(value, 0))
+    table = table.assign(value=values, written=written)
+    middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
     style = Cells(
         rows=rows,
         columns=across,
-        cell=(min(0.42, room), min(0.34, room)),
-        edge=(0.7, 1.5),
-        wrap=beside,
-        norm=scales,
-        bar_by="map",
-        bar=maps,
-        cmap={name: ABOUT if name == "transfer_gap" else HIGH for name in maps},
+        cell=(min(0.42, 7 / len(across)), 0.3),
+        edge=(0.7, 1.3),
+        norm=Normalize(middle - max(10, half), middle + max(10, half)),
+        bar="IGAP (points; bright: little is lost)",
+        cmap=f"{HIGH}_r",
     )
-    on = heatmap(table, "target", "source", "value", col="map", style=style)
-    on.titles({name: label.partition(" (")[0] for name, label in maps.items()})
+    on = heatmap(table, "target", "source", "value", style=style)
     handles = [Patch(label="same language: 0 by definition", **HATCHED)]
-    if "igap" in maps and directions["igap"].isna().any():
-        handles.append(
-            Line2D(
-                [],
-                [],
-                linestyle="none",
-                marker="$–$",
-                color="black",
-                label="no model in the window",
-            )
-        )
-    return on.done("target", "source", handles=handles)
+    if directions["igap"].isna().any():
+        dash = {"marker": "$–$", "color": "black"}
+        handles.append(Line2D([], [], linestyle="none", label="no model in the window", **dash))
+    return on.done("target, from the least lost to the most", "source", handles=handles)
 
 
 @styled

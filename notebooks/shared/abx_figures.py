@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from xlx.plots.panels import Panels, across, order, rows_of
-from xlx.plots.primitives import Cells, Curves, curves, heatmap
+from xlx.plots.panels import Panels, across, rows_of
+from xlx.plots.primitives import Curves, curves
 from xlx.plots.style import CHANCE, GUESSING, MEASURES, NAMES, handle
 
 LAYER = "layer (0: embeddings)"
@@ -62,16 +62,3 @@ def with_lines(
             if len(rows):
                 handles.append(handle(f"{task} of {label}", line))
     return [*handles, chance_line(chance)]
-
-
-def language_courses(table: pd.DataFrame, style: Cells) -> Panels:
-    """A map of language and checkpoint for each task and model.
-
-    ``table`` also has ``normalised``, which is drawn, and ``bar``: what the colours of a task are.
-    """
-    table = table.sort_values("checkpoint", kind="stable")
-    tasks, models = order(table, "task"), order(table, "model")
-    table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
-    table = table.assign(panel=table["task"] + ": " + table["model"])
-    style = replace(style, wrap=len(tasks) * len(models), turned=90, bar_by="bar")
-    return heatmap(table, "checkpoint", "language", "normalised", col="panel", style=style)

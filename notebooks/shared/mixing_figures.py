@@ -23,8 +23,10 @@ from xlx.plots.style import (
     SMALL,
     TINY,
     WIDTH,
+    ZERO,
     handle,
     language_label,
+    looks,
     styled,
 )
 
@@ -159,24 +161,30 @@ def distances(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None) -> Figure:
-    """A model fine-tuned on two languages and its baselines, one panel per pair (Tables 4, 9).
+def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
+    """What fine-tuning on two languages gains over each baseline, a panel per pair (Tables 4, 9).
 
     ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
-    ``condition``, ``score``, ``low`` and ``high``, as `mixing_3_controls.pair_table` gives them;
-    ``columns`` panels stand side by side.
+    ``condition``, ``gain``, ``gain_low`` and ``gain_high``, as `mixing_3_controls.pair_table`
+    gives them, in ``unit``.
     """
+    rows = table[table["condition"] != table["condition"].iloc[0]]
+    rows = rows.assign(low=rows["gain_low"], high=rows["gain_high"])
+    names = rows["condition"].unique()
+    shown = looks(names) | dict(zip(names[:1], [MEASURES["printed"]], strict=True))
     style = Lanes(
         scale=100,
-        wrap=columns,
-        width=2.3,
+        wrap=2,
+        width=3.4,
         lane=0.14,
-        joined=table["condition"].nunique() == 2,
+        looks=shown,
+        labels={name: f"less {name}" for name in names},
         names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
     )
-    on = lanes(table, "score", "row", hue="condition", col="pair", style=style)
+    on = lanes(rows, "gain", "row", hue="condition", col="pair", style=style)
+    across(on, 0, **ZERO)
     on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
-    return on.done("accuracy (%)", handles=_chance(on, chance))
+    return on.done(f"gain of the pair (points of {unit})")
 
 
 def _settings(

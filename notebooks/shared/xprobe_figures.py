@@ -13,9 +13,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from shared.shown import framed_handle
-from xlx.plots.panels import number, order
+from xlx.plots.panels import across, number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import ABOUT, BAG, Look, handle, language_label, look, looks, styled
+from xlx.plots.style import ABOUT, BAG, GUESSING, Look, handle, language_label, look, looks, styled
 
 _MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
@@ -42,22 +42,20 @@ def subject_looks(names: Iterable[str]) -> dict[str, Look]:
 
 @styled
 def accuracies(table: pd.DataFrame) -> Figure:
-    """Probing accuracy by encoder and task, one map per corpus, one below the other (Figure 2).
+    """Probing accuracy by encoder with interval, a panel per task, a colour per corpus (Figure 2).
 
-    ``table`` has ``encoder``, ``task``, ``corpus`` (whatever makes a map) and ``accuracy``. Tasks
-    differ in how many classes they have, so only cells of a column can be compared.
+    ``table`` has ``encoder``, ``task``, ``corpus``, ``accuracy``, ``low``, ``high`` and
+    ``majority``, the share of the commonest class, which is drawn across.
     """
-    accuracy = table["accuracy"]
-    table = table.assign(written=accuracy.map(number).where(accuracy.notna(), ""))
-    style = Cells(
-        wrap=1,
-        cell=(0.62, 0.21),
-        norm=Normalize(0, 1),
-        bar="probing accuracy (bright: high)",
-        edge=(1.7, 1.1),
-    )
-    on = heatmap(table, "task", "encoder", "accuracy", col="corpus", style=style)
-    return on.titles(language_label).done()
+    style = Lanes(scale=100, wrap=4, width=1.9, lane=0.09)
+    on = lanes(table, "accuracy", "encoder", hue="corpus", col="task", style=style)
+    across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
+    on.titles(_asked)
+    return on.done("probing accuracy (%)", handles=[handle("commonest class", GUESSING)])
+
+
+def _asked(task: str) -> str:
+    return f"{task}: {ASKED[task]}" if task in ASKED else task
 
 
 @styled
@@ -132,7 +130,7 @@ def selectivity(table: pd.DataFrame) -> Figure:
         style = replace(style, looks=shown)
         on = lanes(table, column, "encoder", hue="language", col="task", style=style, on=on)
         style = replace(style, labels=dict.fromkeys(languages, "_"), interval=False)
-    on.titles(lambda task: f"{task}: {ASKED[task]}" if task in ASKED else task)
+    on.titles(_asked)
     handles = [
         handle("control task", look("0.35", "<", hollow=True)),
         handle("majority class", _MAJORITY, markersize=7),
