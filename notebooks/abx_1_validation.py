@@ -36,7 +36,7 @@ from xlx.experiment.scoring import (
 from xlx.measures import abx, statistics
 from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Points, curves, scatter
-from xlx.plots.style import BLACK, BLUE, GREEN, SKY, VERMILION, look, styled
+from xlx.plots.style import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, look, styled
 from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.subjects import loading
@@ -277,7 +277,7 @@ DRAWN = {
     "LD": look(VERMILION, "o"),
     "LD, centred": look(VERMILION, "o", ":", hollow=True),
     "neighbours, centred": look(GREEN, "^", ":", hollow=True),
-    "nearest reader, centred": look(BLUE, "s", ":", hollow=True),
+    "nearest reader, centred": look(PURPLE, "D", ":", hollow=True),
 }
 
 DRAWN_AS = {
@@ -615,7 +615,8 @@ CHOICES = {
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, one panel per model."""
     style = Curves(
-        looks={name: shown for name, (_, shown) in CHOICES.items()},
+        looks={x: CHOICES[x][1] for x in ("MD", MATCHED, "MD, near", BOTH)},
+        every=2,
         labels={name: label for name, (label, _) in CHOICES.items()},
         wrap=3,
         width=2.8,
@@ -631,7 +632,7 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    style = Points(size=8, alpha=0.4, width=2.8)
+    style = Points(size=5, alpha=0.5, width=2.8)
     on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
     across(on, x=0.5, y=1 / n_sentences)
     chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")

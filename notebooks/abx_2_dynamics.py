@@ -59,8 +59,8 @@ EARLY = 1 / 30
 LATER = "LD later, to the last"
 BAG_LINE = "bag of subwords: LD, matched MD"
 LINES = {
-    "untrained twin: thin": {"color": "0.3", "linewidth": 0.8},
-    BAG_LINE: {"color": "0.3", "linewidth": 1, "linestyle": (0, (1, 1))},
+    "untrained twin": look("0.3", "o") | style.TWIN,
+    BAG_LINE: style.BAG,
 }
 
 
@@ -393,7 +393,7 @@ def kinds() -> dict[str, str]:
 def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFrame) -> Figure:
     """Scores over layers, one column per model: of form above, of meaning below (Figure 3).
 
-    ``twins``: the same of untrained twins, drawn thin; ``bags``: ``model``, ``task``, ``score``.
+    ``twins``: the same of untrained twins, drawn hollow; ``bags``: ``model``, ``task``, ``score``.
     """
     kind, known = kinds(), registered().values()
     table, twins = (part.assign(kind=part["task"].map(kind)) for part in (table, twins))
@@ -403,8 +403,8 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     size = {"width": 2.75, "height": 1.9}
     drawn = Curves(looks=looks, labels=names, sharex="col", every=3, **size)
     on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=drawn)
-    thin = {task: look | {"marker": "", "linewidth": 0.8} for task, look in looks.items()}
-    drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False)
+    thin = {task: look | style.TWIN | {"markersize": 3} for task, look in looks.items()}
+    drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False, every=3)
     curves(twins, "layer", "score", hue="task", style=drawn, on=on)
     for (part, model), axes in on.axes.items():
         for task in (task for task in ("LD", MATCHED) if kind[task] == part):

@@ -52,7 +52,7 @@ from xlx.measures.abx import PairScores
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
-from xlx.plots.style import ABOUT, CHANCE, look, styled
+from xlx.plots.style import ABOUT, CHANCE, ZERO, look, styled
 from xlx.results import checks, paths
 from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import finetune_all
@@ -860,7 +860,8 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     style = Lanes(
         items=[*sizes.index], interval=False, names=names.get, shift=0, lane=0.05, width=3.3
     )
-    on = lanes(rules, "delta", "language", col="panel", style=style)
+    on = lanes(rules, "delta", "language", hue="model", col="panel", style=style)
+    across(on, 0, **ZERO)
     return on.done("score at the lowest LD − at the last checkpoint", "")
 
 
@@ -871,16 +872,20 @@ def transfer_matrices(
     """Transfer from source (row) to target (column), the best source framed (Figure 14).
 
     ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
-    of a target). A task has one scale about 0, and the languages that it has, by family; ``labels``
-    tells of a task what its colours are, if something else than accuracy above a constant answer.
+    of a target; framed where it has more than 0.1). A task has one scale about 0, and the
+    languages that it has, by family; ``labels`` tells of a task what its colours are, if something
+    else than accuracy above a constant answer.
     """
-    table = table.assign(hatched=table["source"] == table["target"], framed=table["best"])
+    table = table.assign(
+        hatched=table["source"] == table["target"], framed=table["best"] & (table["accuracy"] > 0.1)
+    )
     norms = {t: scale_about(x["accuracy"]) for t, x in parts(table[~table["hatched"]], "task")}
     bars = dict.fromkeys(norms, "accuracy − share of\nthe commonest label") | dict(labels or {})
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
+    languages = sorted(names, key=lambda x: (LANGUAGES[x].family, LANGUAGES[x].branch))
     style = Cells(
-        rows=list(names),
-        columns=list(names),
+        rows=languages,
+        columns=languages,
         sharex=False,
         sharey=False,
         cell=(2.65 / n, 2.65 / n),

@@ -9,13 +9,16 @@ from matplotlib.ticker import MaxNLocator
 from shared.abx_figures import LAYER, MATCHED, chance_line
 from shared.xprobe_figures import subject_looks
 from xlx.measures import igap
-from xlx.plots.panels import Panels, across
+from xlx.plots.panels import Panels, across, order
 from xlx.plots.primitives import Curves, Lanes, curves, lanes
 from xlx.plots.style import (
     BLUE,
     CHANCE,
+    MEASURES,
     NAMES,
-    VERMILION,
+    TWIN,
+    ZERO,
+    handle,
     language_label,
     look,
     looks,
@@ -42,23 +45,36 @@ def _whole(on: Panels) -> None:
 
 
 @styled
-def form_and_meaning_lines(table: pd.DataFrame) -> Figure:
-    """LD and matched MD over layers, one panel per model (`lenses.by_layer`)."""
+def form_and_meaning_lines(table: pd.DataFrame, twin: pd.DataFrame) -> Figure:
+    """LD and matched MD over layers, one panel per model (`lenses.by_layer`).
+
+    ``twin``: the same of the first model before training, drawn hollow in its panel.
+    """
     style = Curves(labels=NAMES, width=3.9, height=2.1)
     on = curves(table, "layer", "score", hue="task", col="subject", style=style)
+    looks = {task: MEASURES[task] | TWIN for task in order(table, "task")}
+    thin = Curves(looks=looks, labels=dict.fromkeys(looks, "_"), interval=False, every=2)
+    twin = twin.assign(subject=table["subject"].iloc[0])
+    curves(twin, "layer", "score", hue="task", style=thin, on=on)
     across(on, y=CHANCE)
     _whole(on)
-    return on.done(LAYER, "share of comparisons", handles=[chance_line()])
+    handles = [handle("untrained twin", look("0.3", "o") | TWIN), chance_line()]
+    return on.done(LAYER, "share of comparisons", handles=handles)
 
 
 @styled
-def rival_lines(table: pd.DataFrame) -> Figure:
-    """Sentences nearer than the translation: one line per language, one panel per model."""
+def rival_lines(table: pd.DataFrame, n: int) -> Figure:
+    """Sentences nearer than the translation of ``n``: a line per language, a panel per model."""
     names = {code: language_label(code) for code in table["language"].unique()}
-    style = Curves(interval=False, labels=names, width=3.9, height=2.0)
+    # Not the colours of form and meaning.
+    _, _, *free = looks(map(str, range(len(names) + 2)), {}).values()
+    shown = dict(zip(names, free, strict=True))
+    style = Curves(interval=False, looks=shown, labels=names, width=3.9, height=2.0)
     on = curves(table, "layer", "rivals", hue="language", col="model", style=style)
+    across(on, y=(n - 1) / 2)
     _whole(on)
-    return on.done(LAYER, "sentences nearer\nthan the translation")
+    nearer = "sentences nearer\nthan the translation"
+    return on.done(LAYER, nearer, handles=[chance_line("guessing")])
 
 
 @styled
@@ -79,18 +95,19 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
 
 
 @styled
-def gain_lanes(table: pd.DataFrame) -> Figure:
+def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
     """What models add to those of the second text alone, in points of AUC (`mixing_1_nli.gains`).
 
-    ``cells``, ``added``, ``score``, ``low``, ``high``.
+    ``cells``, ``added``, ``score``, ``low``, ``high``; all but the first ``added`` are rivals.
     """
     names = [*table["added"].unique()]
-    marks = zip(names, (BLUE, VERMILION, "0.35"), "osx", strict=False)
+    marks = zip(names, (BLUE, "0.45", "0.45"), "osx", strict=False)
     shown = {name: look(colour, mark) for name, colour, mark in marks}
     table = table.assign(cells=table["cells"].replace(SETTINGS))
     style = Lanes(looks=shown, scale=100, width=5.4, lane=0.16)
     on = lanes(table, "score", "cells", hue="added", style=style)
-    across(on, 0, zorder=2)
+    across(on, 0, **ZERO, zorder=2)
+    on.titles(lambda _: model)
     return on.done("points of AUC beyond the second text")
 
 

@@ -34,7 +34,7 @@ from xlx.experiment.scoring import (
 from xlx.measures import statistics
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Curves, curves
-from xlx.plots.style import handle, styled
+from xlx.plots.style import GUESSING, handle, styled
 from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.results.ledger import Value
@@ -442,7 +442,7 @@ def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
 
 @styled
 def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """The share over the depth of each model, a panel per side and kind; black: rules of spelling.
+    """The share over the depth of each model, a panel per side and kind; black: the best rule.
 
     ``table`` as of `shares_by_side`.
     """
@@ -451,11 +451,10 @@ def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
     drawn = rows[rows["model"].isin(models)]
     on = curves(drawn, "depth", "share", hue="model", row="X", col="kind", style=style)
     across(on, y=0.5)
-    handles = []
-    for rule, dashes in zip(BY_SPELLING, ((5, 2), (1, 1), (5, 1, 1, 1)), strict=True):
-        line = {"color": "black", "linewidth": 1, "linestyle": (0, dashes)}
-        for (side, kind), axes in on.axes.items():
-            axes.axhline(rows_of(rows, model=rule, X=side, kind=kind)["share"].item(), **line)
-        handles.append(handle(rule, line))
+    line = {"color": "black", "linewidth": 1, "linestyle": (0, (5, 2))}
+    rules = rows[rows["model"].isin(BY_SPELLING)]
+    for (side, kind), axes in on.axes.items():
+        axes.axhline(rows_of(rules, X=side, kind=kind)["share"].max(), **line)
+    handles = [handle("the best rule of spelling", line), handle("chance", GUESSING)]
     x = "depth: 0 is the embeddings, 1 the last layer"
     return on.done(x, "share with A nearer to X than B", handles=handles)

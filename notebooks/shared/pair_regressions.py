@@ -8,7 +8,7 @@ is (model, task) → rows, one per language or per ordered pair
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from shared.abx_tables import rowed
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
-from xlx.plots.style import VERMILION, ZERO, look, looks, styled
+from xlx.plots.style import BLACK, ZERO, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
@@ -266,8 +266,9 @@ def learning_scatter(
     names = table[label] if label else table["source"] + "-" + table["target"]
     table["written"] = names.where(table.index.isin(named), "")
     style = Points(width=2.7, size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col")
-    on = scatter(table, "LD", "accuracy", row="model", col="task", style=style)
-    curves(lines, "x", "y", style=Curves(looks=look(VERMILION, "")), on=on)
+    style = replace(style, labels=dict.fromkeys(table["model"], "_"))
+    on = scatter(table, "LD", "accuracy", hue="model", row="model", col="task", style=style)
+    curves(lines, "x", "y", style=Curves(looks=look(BLACK, "")), on=on)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
         axes.set_ylabel(REGRESSED[measures.get(task, "accuracy")], fontsize=8)

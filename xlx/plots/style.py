@@ -45,7 +45,7 @@ HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 ZERO = {"color": "0.4", "linewidth": 1, "linestyle": "-"}
 #: In all figures a twin before training has its model's colour and marker, and a bag is grey.
-TWIN = {"markerfacecolor": "white", "linestyle": ":"}
+TWIN = {"markerfacecolor": "white", "linestyle": ":", "linewidth": 1}
 BAG = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 2))}
 Look = dict[str, object]
 
