@@ -401,7 +401,7 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     names = {measure.name: measure.label or measure.name for measure in known} | NAMES
     table = pd.concat([rows_of(table, kind=part) for part in dict.fromkeys(kind.values())])
     size = {"width": 2.75, "height": 1.9}
-    drawn = Curves(looks=looks, labels=names, sharex="col", every=3, **size)
+    drawn = Curves(looks=looks, labels=names, sharex="col", sharey="row", every=3, **size)
     on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=drawn)
     thin = {task: look | style.TWIN | {"markersize": 3} for task, look in looks.items()}
     drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False, every=3)
@@ -410,6 +410,8 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
         for task in (task for task in ("LD", MATCHED) if kind[task] == part):
             for level in rows_of(bags, model=model, task=task)["score"]:
                 axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
+        if part == "form":
+            axes.set_ylim(0.45, 1.02)
     across(on, y=CHANCE)
     handles = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")

@@ -16,15 +16,10 @@ from shared.shown import as_points, in_points
 from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
-from xlx.plots.panels import Layout, Panels, panels, rows_of
+from xlx.plots.panels import Layout, across, panels, rows_of
 from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import GUESSING, ZERO, looks, styled
 
-#: Rows of panels, and what stands at their left.
-GAPS = {
-    "transfer_gap": "transfer gap\n(points)",
-    "interlingual": "interlingual gap,\nIGAP (points)",
-}
 #: The parts of an error, from the left.
 PARTS = {
     "training": "training error",
@@ -121,25 +116,23 @@ def at_equal_translation(
 
 @styled
 def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
-    """Transfer gap, IGAP and error by training error, one column per direction (Figure 1).
+    """IGAP by training error, one panel per direction (Figure 1, below).
 
-    ``points`` has ``model``, ``source``, ``target``, ``training``, ``transfer_gap`` and
-    ``interlingual``, one row per fine-tuned model; ``lines``: ``model``, ``source``, ``target``,
-    ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model is in the window: there
-    the curve is broken and a cross of its colour stands in the strip below; ``chance`` and
-    ``one_label`` are the gaps of models that guess in the target language and that give it the
-    commonest label. Training errors above the highest level are left out;
-    where that leaves nothing, crosses and lines alone are drawn.
+    ``points`` has ``model``, ``source``, ``target``, ``training`` and ``interlingual``, one row per
+    fine-tuned model; ``lines``: ``model``, ``source``, ``target``, ``level`` (E′), ``igap``,
+    ``low`` and ``high``, missing where no model is in the window: there the curve is broken and a
+    cross of its colour stands in the strip below; ``chance`` and ``one_label`` are the gaps of
+    models that guess in the target language and that give it the commonest label. Training errors
+    above the highest level are left out; where that leaves nothing, crosses and lines alone are
+    drawn.
     """
     levels = np.unique(lines["level"])
     step = levels[-1] - levels[-2] if len(levels) > 1 else 0.05
     points = _directed(points[points["training"] <= levels[-1] + step + 1e-9])  # rounding
-    lines = _directed(lines).assign(percent=100 * lines["level"], quantity="interlingual")
-    long = points.melt(["model", "direction", "training"], list(GAPS), "quantity").dropna()
-    # a direction in which nothing was learnt that far has its panels, too
-    empty = lines[["model", "direction", "quantity"]].drop_duplicates()
-    long = pd.concat([long, empty[~empty["direction"].isin(long["direction"])]])
-    long = long.sort_values("quantity", key=lambda q: q.map(list(GAPS).index), kind="stable")
+    lines = _directed(lines).assign(percent=100 * lines["level"])
+    # a direction in which nothing was learnt that far has its panel, too
+    empty = lines[["model", "direction"]].drop_duplicates()
+    shown = pd.concat([points, empty[~empty["direction"].isin(points["direction"])]])
     styles = looks([*lines["model"], *points["model"]])
     style = Points(
         looks=styles,
@@ -148,10 +141,10 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
         labels={model: f"{model}: a checkpoint" for model in styles},
         scale=100,
         width=2.1 if lines["direction"].nunique() > 2 else 3.4,
-        height=1.55,
-        sharey="row",
+        height=2.2,
     )
-    on = scatter(long, "training", "value", "model", "quantity", "direction", style)
+    on = scatter(shown, "training", "interlingual", "model", col="direction", style=style)
+    across(on, y=0, **ZERO)
     style = Curves(
         looks={model: shown | {"linewidth": 1} for model, shown in styles.items()},
         labels={model: f"{model}: IGAP at E′" for model in styles},
@@ -163,8 +156,8 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     alike = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
     known = zip([*NOTHING.items()][: 2 - alike], ((0, (1, 2)), (0, (6, 3))), strict=False)
     for (column, label), dash in known:
-        shown = GUESSING | {"linestyle": dash}
-        style = Curves(interval=False, labels=label, scale=100, looks=shown)
+        guessed = GUESSING | {"linestyle": dash}
+        style = Curves(interval=False, labels=label, scale=100, looks=guessed)
         nothing = lines.drop_duplicates(["direction", "level"])
         curves(nothing, "percent", column, style=style, on=on)
     strip = 0.05 + 0.045 * len(styles)
@@ -184,9 +177,9 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
             axes.axhspan(0, strip, transform=axes.transAxes, color="0.95", zorder=0)
     low, high = middle.get_ylim()  # that of all in the row
     middle.set_ylim(low - strip / (1 - strip) * (high - low), high)
-    _rows_named(on, GAPS)
     none = [Line2D([], [], color="0.3", label="no model in the window", **NO_MODEL)]
-    return on.done("training error E′ (%)", handles=none if lines["igap"].isna().any() else ())
+    handles = none if lines["igap"].isna().any() else ()
+    return on.done("training error E′ (%)", "IGAP (points)", handles=handles)
 
 
 @styled
@@ -198,7 +191,9 @@ def error_parts(table: pd.DataFrame) -> Figure:
     """
     height = 0.16 * table["target"].nunique() + 1
     on = panels(table, col="source", layout=Layout(3, 2.7, height, sharey=False))
+    mean = table.groupby("target")["interlingual"].mean()
     for axes, rows in on.each(table):
+        rows = rows.sort_values("target", key=lambda target: target.map(mean))
         left, places = np.zeros(len(rows)), range(len(rows))
         for (part, label), grey in zip(PARTS.items(), ("0.25", "0.55", "0.85"), strict=True):
             width = 100 * rows[part].to_numpy()
@@ -214,13 +209,3 @@ def error_parts(table: pd.DataFrame) -> Figure:
 
 def _directed(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(direction=table["source"] + " → " + table["target"])
-
-
-def _rows_named(on: Panels, labels: Mapping[str, str]) -> None:
-    """Name rows of panels at the left and columns above."""
-    first = next(iter(on.axes))
-    for (part, direction), axes in on.axes.items():
-        axes.set_title(direction if part == first[0] else "")
-        axes.set_ylabel(labels[part] if direction == first[1] else "")
-        axes.axhline(0, **ZERO | {"zorder": 1})
-    on.figure.align_ylabels()

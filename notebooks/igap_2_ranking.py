@@ -11,7 +11,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -30,7 +29,7 @@ from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, number
 from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
-from xlx.plots.style import BLUE, GUESSING, HIGH, VERMILION, look, styled
+from xlx.plots.style import BLUE, GUESSING, HIGH, MEASURES, handle, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
@@ -433,7 +432,7 @@ def ranking_dots(
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
     for rows, shown, label in (
         (means[["metric", "accuracy"]], look("black", "s"), "mean"),
-        (printed, look(VERMILION, "D", hollow=True), "mean, printed"),
+        (printed, MEASURES["printed"], "mean, printed"),
     ):
         style = Lanes(looks=shown, labels=label, shift=0.18, scale=100, interval=False)
         lanes(rows, "accuracy", "metric", style=style, on=on)
@@ -458,7 +457,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     ``directions`` has ``source``, ``target`` and ``igap``, one row per direction of one task.
     Targets and sources stand from the least that is lost to the most, on the mean. That of a
     language with itself is 0 by definition and hatched; one that is missing is a dash (no model in
-    the window). The scale is at least 20 points wide.
+    the window).
     """
     directions = directions[directions["source"] != directions["target"]]
     means = [directions.groupby(end)["igap"].mean().sort_values() for end in ("source", "target")]
@@ -469,13 +468,11 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     values = 100 * table["igap"]
     written = values.round().map(lambda value: number(value, 0))
     table = table.assign(value=values, written=written)
-    middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
     style = Cells(
         rows=rows,
         columns=across,
         cell=(min(0.42, 7 / len(across)), 0.3),
         edge=(0.7, 1.3),
-        norm=Normalize(middle - max(10, half), middle + max(10, half)),
         bar="IGAP (points; bright: little is lost)",
         cmap=f"{HIGH}_r",
     )
@@ -495,4 +492,6 @@ def ratio_curves(table: pd.DataFrame) -> Figure:
     on = curves(table, "ratio", "value", hue="model", col="measure", style=style)
     for axes, rows in on.each(table):
         axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
-    return on.done("share of random labels", "per cent; dotted: guessing")
+        axes.set_ylabel(f"{rows['measure'].iloc[0]} (%)")
+    on.titles({})
+    return on.done("share of random labels", handles=[handle("guessing", GUESSING)])

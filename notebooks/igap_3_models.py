@@ -24,7 +24,7 @@ from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Lanes, lanes
-from xlx.plots.style import GUESSING, handle, language_label, styled
+from xlx.plots.style import GUESSING, handle, language_label, look, looks, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
@@ -384,6 +384,7 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
         scale=100,
         width=6.2,
         lane=0.045,
+        looks=looks(subjects) | {NEGATOR: look("0.45", "|")},
         items=[*of_first["language"]],
         names=language_label,
         labels={x: x.replace("/step-000000", ", untrained") for x in subjects},

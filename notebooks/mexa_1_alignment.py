@@ -233,8 +233,10 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
     Above the diagonal a model finds more translations than their spelling does.
     """
     counts = points.assign(above=points["mu"] > points["letters"]).groupby("model")["above"].sum()
-    titles = {model: f"{model}: above in {counts[model]}" for model in models}
-    points = points.assign(panel=pd.Categorical(points["model"].map(titles), titles.values()))
+    sizes = points["model"].value_counts()
+    titles = {model: f"{model}: above in {counts[model]} of {sizes[model]}" for model in models}
+    panel = pd.Categorical(points["model"].map(titles), titles.values())
+    points = points.assign(panel=panel, mu=points["mu"].clip(upper=1))  # read off at 1.01
     points = points.dropna(subset="panel").sort_values(["panel", "script"])
     style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
     on = scatter(points, "letters", "mu", hue="script", col="panel", style=style)

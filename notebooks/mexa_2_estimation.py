@@ -369,7 +369,7 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    style = Points(size=8, width=2.3, height=2.2, labels="a language", wrap=2)
+    style = Points(size=8, width=2.3, height=2.2, labels="a language", wrap=2, sharex=False)
     on = scatter(table, "expected", "score", col="panel", style=style)
     style = Curves(
         looks={
@@ -386,7 +386,6 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     curves(lines, "x", "y", hue="kind", style=style, on=on)
     reach = table["score"].max() - min(table["score"].min(), 0)
     for axes, rows in on.each(table):
-        axes.set_xlim(-0.04, 1)
         # Named are the ends, away from the line, which rises and stops at the last point.
         below = dict.fromkeys([rows["score"].idxmin(), rows["expected"].idxmax()], (5, -7))
         for index, place in (below | {rows["score"].idxmax(): (-4, 7)}).items():

@@ -295,7 +295,7 @@ def paired_differences(table: pd.DataFrame) -> Figure:
     ``table``: `contrasts`; ``least`` and ``most`` are a wider, thinner interval.
     """
     table = table.assign(pair=table["model"] + " − " + table["reference"], kind="best layer")
-    table = pd.concat([rows_of(table, task=task) for task in SCORED])
+    table = pd.concat([rows_of(table, task=task) for task in reversed(SCORED)])
     style = Lanes(
         wrap=len(SCORED),
         looks={"best layer": look(BLUE, "o")},
@@ -584,11 +584,11 @@ COURSE = work.Kind("alignment-course", _course, version=1, tolerance=0.1, differ
 
 @styled
 def training_course(table: pd.DataFrame) -> Figure:
-    """LD and MD of the measured text at every evaluation, a panel what is learnt; bands: seeds.
+    """LD and matched MD of the measured text over training, a panel what is learnt; bands: seeds.
 
     ``table``: `course_scores`.
     """
-    tasks = [task for task in TASKS.values() if task != "retrieval"]
+    tasks = ["LD", MATCHED]
     table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
     table = table["score"].apply(over_seeds).unstack().reset_index()
     on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")

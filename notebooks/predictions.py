@@ -509,6 +509,6 @@ def forecast_lanes(table: pd.DataFrame) -> Figure:
         name: look(colour, marker)
         for name, colour, marker in zip(parts, (BLUE, VERMILION, "0.5"), "oDx", strict=True)
     }
-    style = Lanes(looks=looks, wide=("low_95", "high_95"), shift=0, width=5.6, lane=0.06)
+    style = Lanes(looks=looks, wide=("low_95", "high_95"), width=5.6, lane=0.09)
     on = lanes(drawn, "score", "name", hue="what", col="model", style=style)
     return on.done("μ: share of sentences that find their translation")

@@ -28,9 +28,9 @@ from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import Subject
 from xlx.measures import mixing, statistics
 from xlx.measures.abx import PairScores
-from xlx.plots.panels import across
+from xlx.plots.panels import across, parts
 from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
-from xlx.plots.style import ZERO, look, looks, styled
+from xlx.plots.style import MODELS, ZERO, look, looks, styled
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
@@ -340,17 +340,18 @@ def claims_of_probes(probes: Mapping[str, pd.DataFrame], names: Mapping[str, str
 
 #: What `predictor_lanes` calls the predictors.
 PREDICTORS = {
+    "MEXA": "MEXA",
     "bag": "subwords shared with English",
     "subwords": "subwords per sentence (few is good)",
     "Latin": "Latin script",
-    "MEXA": "MEXA",
 }
 
 
 @styled
 def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
-    style = Lanes(width=5.6, lane=0.12, labels=PREDICTORS)
+    shown = looks(PREDICTORS, {"bag": MODELS["bag of subwords"]})
+    style = Lanes(width=5.6, lane=0.12, looks=shown, labels=PREDICTORS)
     on = lanes(table, "r", "outcome", hue="predictor", style=style)
     across(on, 0, **ZERO, zorder=2)
     for axes in on.axes.values():
@@ -369,18 +370,19 @@ def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> Figure:
         for name in mu
     )
     lines = pd.concat(
-        pd.DataFrame({"x": [0, 1], "y": np.polyval(line, [0, 1]), "line": name, "model": model})
+        pd.DataFrame({"x": [0, 1], "y": np.polyval(line, [0, 1]), "model": name})
         for name in mu
         for line in [np.polyfit(mu[name], outcomes[name], 1)]
-        for model in mu
     )
     style = Points(
         looks={"language": look("0.5", "o")}, size=6, alpha=0.5, width=2.7, height=2.6, wrap=3
     )
     on = scatter(points, "mu", "score", hue="kind", col="model", style=style)
-    plain = {name: shown | {"marker": ""} for name, shown in looks([*mu]).items()}
+    bold = {name: shown | {"marker": "", "linewidth": 2} for name, shown in looks([*mu]).items()}
     labels = {name: f"line of {name}" for name in mu}
-    on = curves(lines, "x", "y", hue="line", style=Curves(looks=plain, labels=labels), on=on)
-    for axes in on.axes.values():
+    on = curves(lines, "x", "y", hue="model", style=Curves(looks=bold, labels=labels), on=on)
+    for model, axes in on.axes.items():
+        for _, line in parts(lines[lines["model"] != model], "model"):
+            axes.plot(line["x"], line["y"], color="0.7", linewidth=1, label="lines of the others")
         axes.set(xlim=(-0.03, 1.03), ylim=(0, 1))
     return on.done("MEXA score μ (share of hits)", "accuracy on topics")

@@ -16,7 +16,7 @@ from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.panels import across
 from xlx.plots.primitives import Lanes, lanes
-from xlx.plots.style import styled
+from xlx.plots.style import BLUE, look, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.text import labelled
@@ -401,7 +401,7 @@ def compared(answers: Answers, first: str, other: str) -> pd.DataFrame:
 
 @styled
 def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
-    """Gain over English, one panel per task: one dot per language, mean over encoders."""
+    """Gain over English by task: one dot per language, mean over encoders; and their mean."""
     tables = {
         task: gains(cells, task).reset_index().melt("language", None, "condition", "gain").dropna()
         for task in tasks
@@ -410,7 +410,15 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     rows["condition"] = rows["condition"].replace("not trained", "mean of words")
     home = rows["language"] == "en-mapped"
     rows["condition"] = rows["condition"].mask(home, "English to English")
-    style = Lanes(scale=100, lane=0.2, labels="a language", spread=0.3, interval=False, width=2.4)
+    grey = look("0.6", "o", markersize=3)
+    style = Lanes(
+        scale=100, lane=0.2, looks=grey, labels="a language", spread=0.3, interval=False, width=2.4
+    )
     on = lanes(rows, "gain", "condition", col="task", style=style)
+    groups = rows.groupby(["task", "condition"], sort=False)["gain"]
+    spans = {key: student(each) for key, each in groups if len(each) > 2}
+    means = pd.DataFrame(spans, ["gain", "low", "high"]).T.rename_axis(["task", "condition"])
+    style = Lanes(scale=100, looks=look(BLUE, "s"), labels="mean, with interval", shift=0.3)
+    lanes(means.reset_index(), "gain", "condition", style=style, on=on)
     across(on, 0, color="0.5", linewidth=0.8, linestyle="-", zorder=2)
     return on.done("gain over English (points)")

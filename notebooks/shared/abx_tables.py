@@ -223,7 +223,7 @@ def captions(
 ) -> dict:
     """Panel of a figure → its correlations, each row a line of ``text``."""
     return {
-        key: "\n".join(text.format_map(row) for row in rows.to_dict("records"))
+        key: "\n".join(text.format_map(row).replace("-", "−") for row in rows.to_dict("records"))
         for key, rows in correlations.groupby(panel, sort=False)
     }
 

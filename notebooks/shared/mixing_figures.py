@@ -26,7 +26,6 @@ from xlx.plots.style import (
     ZERO,
     handle,
     language_label,
-    looks,
     styled,
 )
 
@@ -78,7 +77,8 @@ def grid_maps(
             holds = low.le(100 * middle) & high.ge(100 * middle)
             table["value"] = table["value"].mask(holds, 100 * middle)
         scale = scale_about(table["value"], 100 * middle, 10)
-        label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
+        kind = "%" if middle else "points"
+        label = f"{unit} ({kind}); white: an interval holds {100 * middle:.0f}"
     style = Cells(
         rows=rows,
         columns=others,
@@ -171,13 +171,11 @@ def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
     rows = table[table["condition"] != table["condition"].iloc[0]]
     rows = rows.assign(low=rows["gain_low"], high=rows["gain_high"])
     names = rows["condition"].unique()
-    shown = looks(names) | dict(zip(names[:1], [MEASURES["printed"]], strict=True))
     style = Lanes(
         scale=100,
         wrap=2,
         width=3.4,
         lane=0.14,
-        looks=shown,
         labels={name: f"less {name}" for name in names},
         names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
     )

@@ -8,7 +8,7 @@ is (model, task) → rows, one per language or per ordered pair
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -266,7 +266,6 @@ def learning_scatter(
     names = table[label] if label else table["source"] + "-" + table["target"]
     table["written"] = names.where(table.index.isin(named), "")
     style = Points(width=2.7, size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col")
-    style = replace(style, labels=dict.fromkeys(table["model"], "_"))
     on = scatter(table, "LD", "accuracy", hue="model", row="model", col="task", style=style)
     curves(lines, "x", "y", style=Curves(looks=look(BLACK, "")), on=on)
     on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")

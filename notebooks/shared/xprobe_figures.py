@@ -62,15 +62,14 @@ def _asked(task: str) -> str:
 def correlations(table: pd.DataFrame) -> Figure:
     """Rank correlation of probing and a downstream task, one row per language (Figure 3).
 
-    ``table`` as of `xprobe_tables.rank_correlations`. A cell has ρ and below it the interval; it is
-    framed where that does not contain 0. A missing ρ stays grey.
+    ``table`` as of `xprobe_tables.rank_correlations`. A cell has ρ; it is framed where its interval
+    does not contain 0. A missing ρ stays grey.
     """
-    rho, low, high = (table[column].map(number) for column in ("rho", "low", "high"))
-    written = (rho + "\n" + low + " to " + high).where(table["rho"].notna(), "")
+    written = table["rho"].map(number).where(table["rho"].notna(), "")
     table = table.assign(written=written, framed=(table["low"] > 0) | (table["high"] < 0))
     style = Cells(
         names=language_label,
-        cell=(0.86, 0.34),
+        cell=(0.7, 0.24),
         norm=Normalize(-1, 1),
         cmap=ABOUT,
         bar="Spearman's ρ of probing and\ninference, over encoders",

@@ -89,13 +89,11 @@ class Panels:
 
         Above bars of colours it stands at each panel with none below it.
         """
-        first, *others = self.axes.values()
-        barred = len(self.figure.axes) > math.ceil(len(self.axes) / self.across) * self.across
-        if others and not barred:
+        first, *others = every = [*self.axes.values()]
+        if others and self.figure.axes[-1].get_label() != "<colorbar>":
             self.figure.supxlabel(x, fontsize=9)
         else:
-            for axes in [*self.axes.values()][-self.across :]:
-                axes.set_xlabel(x, fontsize=9 if self.across < 3 else 8)
+            plt.setp(every[-self.across :], xlabel=x)
         (self.figure.supylabel if others else first.set_ylabel)(y, fontsize=9)
         entries: dict[str, Artist] = {}
         for axes in self.axes.values():

@@ -45,7 +45,7 @@ HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 ZERO = {"color": "0.4", "linewidth": 1, "linestyle": "-"}
 #: In all figures a twin before training has its model's colour and marker, and a bag is grey.
-TWIN = {"markerfacecolor": "white", "linestyle": ":", "linewidth": 1}
+TWIN = {"markerfacecolor": "white", "linestyle": ":"}
 BAG = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 2))}
 Look = dict[str, object]
 
@@ -91,7 +91,6 @@ MODELS = _MEMBERS | {
     "qwen2.5-coder-0.5b-instruct": look("#44AA99", ">", "--"),
     "qwen2.5-coder-1.5b-instruct": look("#1F6F66", "<", "-."),
     "bag of subwords": look(BAG["color"], "*", BAG["linestyle"]),
-    "bag of letters": look(BAG["color"], "x", BAG["linestyle"]),
     "printed": look(BLACK, "D", hollow=True),
 }
 MEASURES = {

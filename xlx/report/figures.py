@@ -145,7 +145,7 @@ def held_of_a_sentence(tables: Tables) -> Figure:
     parts = [table.assign(series=table["model"])]
     for control, look in (
         (UNTRAINED, {"linestyle": ":"}),
-        (BAG, {"color": "0.45"}),
+        (BAG, style.BAG),
         ("chance", {"color": "0.7"}),
     ):
         if control in table:
