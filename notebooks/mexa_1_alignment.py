@@ -24,9 +24,9 @@ from shared.mexa_tables import bag_scores, bag_vectors
 from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
-from xlx.plots.panels import order
+from xlx.plots.panels import order, rows_of
 from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
-from xlx.plots.style import GUESSING, handle, looks, styled
+from xlx.plots.style import BAG, GUESSING, handle, looks, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text import languages, parallel
@@ -58,31 +58,21 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, str]) -> Figure:
     """Mean score of groups of languages by layer, one panel per model (Figure 3).
 
-    ``table`` has ``model``, ``states``, ``language``, ``layer`` and ``mu``: a colour and a marker
-    for each group, a dash for each way to take the states. ``floor``, by language, is drawn across,
-    dotted: the score of the bag of letters.
+    ``table`` has ``model``, ``states``, of which the last are drawn, ``language``, ``layer`` and
+    ``mu``. ``floor``, by language, is drawn across, dashed: the score of the bag of letters.
     """
+    table = rows_of(table, states=table["states"].iloc[-1])
     table = table.assign(group=table["language"].map(groups_of))
-    keys = ["model", "states", "group", "layer"]
-    table = table.groupby(keys, sort=False)["mu"].mean().reset_index()
+    table = table.groupby(["model", "group", "layer"], sort=False)["mu"].mean().reset_index()
     groups = looks(sorted(order(table, "group")), {})
-    dashes = dict(zip(order(table, "states"), ("-", "--"), strict=False))
-    table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
-    styles = {
-        (group, way): shown | {"linestyle": dash, "markersize": 3}
-        for group, shown in groups.items()
-        for way, dash in dashes.items()
-    }
-    labels = {key: f"_{key}" for key in styles}
-    style = Curves(looks=styles, labels=labels, wrap=2, width=3.2, height=1.9)
-    on = curves(table, "layer", "mu", hue="series", col="model", style=style)
+    style = Curves(looks=groups, wrap=2, width=3.2, height=1.9)
+    on = curves(table, "layer", "mu", hue="group", col="model", style=style)
     for axes in on.axes.values():
         for group, mu in floor.groupby(groups_of).mean().items():
-            axes.axhline(mu, color=groups[group]["color"], linewidth=1, linestyle=":")
+            axes.axhline(mu, **BAG | {"color": groups[group]["color"]})
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         axes.set_ylim(bottom=0)
-    handles = [handle(group, shown) for group, shown in groups.items()]
-    handles += [line(*both) for both in (dashes | {"bag of letters": ":"}).items()]
+    handles = [handle("bag of letters", BAG)]
     return on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
 
 
