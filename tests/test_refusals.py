@@ -26,9 +26,8 @@ from xlx.results import checks, paths
 from xlx.subjects import identity, jobs, loading, states
 from xlx.text import downstream, examples, labelled, questions
 from xlx.text.files import TextError
-from xlx.text.labelled import load_labelled
 from xlx.text.parallel import CorpusWarning, ParallelCorpus, load
-from xlx.text.questions import load_questions, read_squad
+from xlx.text.questions import read_squad
 from xlx.text.trees import load_trees, read_conllu
 from xprobe import probing as sentence_probing
 
@@ -71,14 +70,11 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
         (FLAT, {"pairs": [("a", "b"), ("a", "b")]}, "given twice"),
         (FLAT, {"pairs": [("a", "a")]}, "two different languages"),
         (FLAT, {"pairs": []}, "no pairs of languages are given"),
-        (FLAT, {"pairs": ["a", "b"]}, "languages of a pair"),
         (FLAT, {"layers": []}, "no layer given"),
         (DEEP, {"layers": []}, "no layer given"),
         (FLAT, {"layers": [9]}, "no layer 9"),
-        (DEEP, {"layers": ["1"]}, "no layer 1"),
         ({"a": [[1.0]], "b": [[1.0]]}, {}, "a are a list: give a numpy array"),
         ({"a": torch.ones(3, 2), "b": torch.ones(3, 2)}, {}, "a Tensor: give a numpy array"),
-        ({"a": np.array([["x"]]), "b": np.array([["x"]])}, {}, "real numbers"),
         ({code: array * 1j for code, array in FLAT.items()}, {}, "real numbers"),
         (vectors(5), {}, r"shape \(5,\)"),
         (vectors(1, 2, 5, 3), {}, r"shape \(1, 2, 5, 3\)"),
@@ -113,7 +109,7 @@ def test_mexa_refuses() -> None:
     refused(lambda: mexa.scores(listed, "a"), "numpy array")
 
 
-@pytest.mark.parametrize("level", [95, 0, 1, "0.95"])
+@pytest.mark.parametrize("level", [95, 0, 1])
 def test_a_level_is_a_share(level: object) -> None:
     refused(lambda: statistics.share_interval(1, 2, level), "level is")
 
@@ -146,12 +142,13 @@ def test_measures_refuse(folder: Path, given: object, options: dict, says: str) 
 
 
 def test_several_models_are_due_in_a_list(folder: Path) -> None:
-    refused(lambda: subject_scores("mini-xlmr", corpus()), "models are due in a list")
+    refused(
+        lambda: subject_scores("mini-xlmr", corpus()), "subjects is 'mini-xlmr': give a list of Su"
+    )
 
 
 def test_averages_refuse(scored: abx.PairScores) -> None:
     averaged = averages.averaged_scores
-    refused(lambda: averaged(scored), "checkpoints are due in a list")
     refused(lambda: averaged([scored], layers=[99]), "no layer 99")
     refused(lambda: averaged([scored], layers=[]), "no layer given")
     assert averaged([scored], ["LD"], by=["layer"], layers=[-1, 0])["layer"].tolist() == [0, 2]
@@ -356,15 +353,9 @@ def test_text_that_is_none(files: dict[str, bytes], says: str, tmp_path: Path) -
     refused(lambda: load(texts(tmp_path / "own", **files)), says, TextError)
 
 
-@pytest.mark.parametrize("name", [None, 3, ""])
-def test_names_of_no_corpus(name: object) -> None:
-    refused(lambda: load(name), "is no corpus")
-
-
 def test_files_that_are_none(tmp_path: Path) -> None:
     own = texts(tmp_path / "own")
-    refused(lambda: load(own, languages=[1]), "1 is no language tag", TextError)
-    refused(lambda: load(own).select([None]), "None is no language tag", TextError)
+    refused(lambda: load(""), "is no corpus")
     (own / "cy.txt").symlink_to(tmp_path / "none")
     refused(lambda: load(own), "a link to nothing", TextError)
     (tmp_path / "none").write_text("root:x:0\n")  # a link is the user's: what it names is text
@@ -433,7 +424,6 @@ def test_results_that_are_none(content: str, says: str, tmp_path: Path) -> None:
 
 
 def test_no_results_are_named(tmp_path: Path) -> None:
-    refused(lambda: downstream.read_tasks(None), "are due in a list", TextError)
     refused(lambda: downstream.read_tasks([]), "no results files", TextError)
     refused(lambda: downstream.read_tasks(tmp_path / "no"), "There is no re", FileNotFoundError)
     os.mkfifo(tmp_path / "pipe.json")
@@ -463,12 +453,6 @@ def test_trees_that_are_none(rows: list[str], says: str, tmp_path: Path) -> None
 def test_labels_and_languages_that_are_none(tmp_path: Path) -> None:
     lines = [ROW.format(LONG, 0)]
     refused(lambda: list(read_conllu(lines, "a")), "a, line 1", TextError)
-    for call in (
-        lambda: load_labelled("POS", None, "train"),
-        lambda: load_questions("xquad", 3),
-        lambda: load_trees(None),
-    ):
-        refused(call, "is no language tag")
     for content in ("[" * 100_000, f'{{"data": {LONG}}}'):
         refused(lambda text=content: read_squad(text.encode(), "a", "en"), "a: no JSON in UTF-8")
 
@@ -494,7 +478,6 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
     [
         ("POS", ["en", "de", "en"], {}, "given twice"),
         ("TOPIC", ["en"], {}, "no ProbeSetup"),
-        ("POS", ["en"], {"setup": {"task": "POS"}}, "no ProbeSetup"),
         ("POS", ["en"], {"entities": True}, "POS has no entities"),
     ],
 )
@@ -557,5 +540,4 @@ def test_tasks_and_transfers_refuse() -> None:
 def test_grids_refuse(folder: Path) -> None:
     sets = examples.of_corpus(corpus(), 0)
     job = jobs.Job(str(folder), sets["en"], sets)
-    refused(lambda: grids.grid([job], list(sets.values())), "by language", grids.GridError)
     refused(lambda: grids.grid([job], {}), "by language", grids.GridError)

@@ -95,6 +95,7 @@ def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
     return {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
 
 
+@checks.typed()
 def average(
     measured: PairScores,
     task: str,
@@ -147,6 +148,7 @@ def best_layer(measured: PairScores) -> int:
     return int(np.nanargmax(average(measured, MATCHED, by=["layer"]).score))
 
 
+@checks.typed()
 def averaged_scores(
     measured: Sequence[PairScores],
     tasks: Sequence[str] | None = None,

@@ -95,6 +95,7 @@ def groups_of(asked: Examples | Questions) -> np.ndarray:
     return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
 
 
+@checks.typed(GridError)
 def grid(jobs: Sequence[Job | Headed], sets: Sets | None = None) -> list[Grid] | list[Run]:
     """What models answer: a `Grid` each, or without texts the `Run` of each job.
 
@@ -186,13 +187,14 @@ def answered(
     return Grid(model, tuple(sets), measures, groups_of(gold))
 
 
+@checks.typed(GridError)
 def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1) -> list[Grid]:
     """Baselines: the first eight words, ``span`` random ones, and those nearest to the question's.
 
     The first two see no question; random words are at the same place in each language. The third
     is `answers.overlap_answers`.
     """
-    n = len(next(iter(sets.values())))
+    n = len(sets[checks.several(sets, "languages", GridError, once=True)[0]])
     places = np.random.default_rng(seed).uniform(size=n)
     blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
     return [

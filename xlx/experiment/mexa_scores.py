@@ -69,6 +69,7 @@ class Coverage:
         return pd.concat([pd.DataFrame(names, table.index), table], axis=1)
 
 
+@checks.typed(corpus=checks.loaded)
 def measure_coverage(
     subject: Subject | Name,
     corpus: ParallelCorpus,

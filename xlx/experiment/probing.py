@@ -121,6 +121,7 @@ class ProbeInput:
     n_lost: int  # words behind the maximum length or without a subword; pairs that were cut
 
 
+@checks.typed()
 @dataclass(frozen=True)
 class ProbeSetup:
     """What a probe is trained on and how: all that a score depends on but model and language.
@@ -244,6 +245,7 @@ _LEARNT = ("train", "validation")
 SOURCE = "en"
 
 
+@checks.typed()
 def monolingual(
     names: Name | Sequence[Name],
     setup: ProbeSetup,
@@ -377,7 +379,7 @@ def probe_topics(
 
 
 def _listed(names: Name | Sequence[Name]) -> list[Name]:
-    return [names] if isinstance(names, Name) else list(names)
+    return [names] if isinstance(names, Name) else checks.several(names, "models", once=True)
 
 
 def _topic_test(language: str, n: int | None, seed: int) -> Examples:

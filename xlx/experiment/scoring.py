@@ -59,6 +59,7 @@ BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 # --- subjects -------------------------------------------------------------------------------------
 
 
+@checks.typed()
 @dataclass(frozen=True)
 class Subject:
     """Whatever gives the sentences of a corpus vectors. This one: a model, at all its layers.
@@ -119,6 +120,7 @@ class Subject:
         return states.embed(self.encoder(), texts, **self.options).states
 
 
+@checks.typed()
 @dataclass(frozen=True)
 class BagOfSubwords(Subject):
     """How often a sentence has each subword of a model's vocabulary: one layer, called 0.
@@ -449,6 +451,7 @@ def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
     return [*abx.SCORES, *(f"MD, {name}" for name in masks)]
 
 
+@checks.typed(corpus=checks.loaded)
 def subject_scores(
     subjects: Sequence[Subject | Name],
     corpus: ParallelCorpus,
@@ -469,7 +472,6 @@ def subject_scores(
     are warned of (`checks.TextWarning`). Errors as `states.embed_corpus`, `loading.load` and
     `abx.exact`.
     """
-    checks.loaded(corpus)
     checks.one_of(space, SPACES, "space")
     if len(corpus.languages) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")

@@ -74,6 +74,7 @@ def probed_tasks(
     return sorted(cells, key=lambda cell: len(cell.task.classes))
 
 
+@checks.typed()
 def probe_sentences(
     subjects: Sequence[Subject | Name],
     tasks: Mapping[str, Sequence[ProbingTask]],

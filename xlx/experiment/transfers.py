@@ -163,6 +163,7 @@ class TransferTask:
         return 1 - np.bincount(next(iter(self.train.values())).labels).max() / self.n_train
 
 
+@checks.typed()
 def labelled_task(
     name: str,
     languages: Sequence[str],
@@ -205,6 +206,7 @@ def labelled_task(
     return TransferTask(name, parts["train"], parts["test"], left_out)
 
 
+@checks.typed()
 def random_task(corpus: ParallelCorpus, seed: int) -> TransferTask:
     """Parallel sentences with random labels, the same in all languages; no test set."""
     return TransferTask("random labels", examples.of_corpus(corpus, seed), {}, {})
@@ -471,6 +473,7 @@ def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Spar
     return sparing and replace(sparing, decides=f"train {source}", inside=others)
 
 
+@checks.typed()
 def shared_subwords(
     name: str,
     task: TransferTask,
@@ -489,7 +492,9 @@ def shared_subwords(
     whose nearest training example is their own; ``interlingual``, the share with a wrong label less
     that of the training set itself (0 but where two examples have the same bag): Equation 4.
     """
-    sources = [*(sources or task.train)]
+    sources = [*(task.train if sources is None else sources)]
+    for source in checks.several(sources, "sources", once=True):
+        checks.one_of(source, task.train, "source")
     about = {
         "bag of": identity.fingerprint(name),
         "sources": sources,

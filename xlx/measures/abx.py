@@ -41,6 +41,7 @@ class Triplets:
         return len(self.x)
 
 
+@checks.typed()
 def sample_triplets(
     task: str,
     pair: tuple[str, str],
@@ -270,6 +271,7 @@ def triplet_distances(
     return distance(triplets.a_language, triplets.a), distance(triplets.b_language, triplets.b)
 
 
+@checks.typed(states=checks.arrays)
 def sampled(
     states: Mapping[str, np.ndarray],
     pairs: Sequence[tuple[str, str]],
@@ -282,7 +284,9 @@ def sampled(
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
     and run, the same ones at every layer. One row per task, layer, pair and run.
     """
-    n_layers, n_sentences, _ = next(iter(states.values())).shape
+    for code in chain(*checks.language_pairs(pairs)):
+        checks.one_of(code, states, "vector of language")
+    n_layers, n_sentences, _ = states[pairs[0][0]].shape
     rows = []
     for number, pair in enumerate(pairs):
         for run in range(n_runs):
@@ -371,6 +375,7 @@ class PairScores:
         return pd.concat(tables, ignore_index=True)
 
 
+@checks.typed(states=checks.arrays, device=checks.device)
 def exact(
     states: Vectors | Mapping[str, np.ndarray],
     *,

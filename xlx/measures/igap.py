@@ -19,6 +19,7 @@ import pandas as pd
 
 from xlx.measures import statistics
 from xlx.measures.statistics import SLACK
+from xlx.results import checks
 from xlx.results.deferred import deferred
 
 stats = deferred("scipy.stats")
@@ -94,6 +95,7 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
     return answers.sum(axis=-1)
 
 
+@checks.typed()
 def igap_curve(
     training: np.ndarray,
     translated: Mapping[str, np.ndarray],

@@ -115,6 +115,7 @@ def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.minimum(low, mu).clip(0), np.maximum(high, mu).clip(max=1)  # rounding
 
 
+@checks.typed(states=checks.arrays)
 def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
     """Hits of all languages against the pivot (section 3), at all layers (embeddings: 0).
 
@@ -232,6 +233,7 @@ EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
 BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
 
 
+@checks.typed()
 def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.ndarray:
     """The adjusted score, μ times the score of the task in English (section 5.2, Table 6).
 
@@ -243,6 +245,7 @@ def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.nda
     return np.asarray(mu) * english_score
 
 
+@checks.typed()
 def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
     """The band of each adjusted score: the colours of Table 6, from `BANDS`, in order.
 

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.measures import statistics
+from xlx.results import checks
 from xlx.results.deferred import deferred
 
 special = deferred("scipy.special")
@@ -235,6 +236,7 @@ def checked_scores(
     return each[0] if len(each) == 1 else each.mean(axis=0), each
 
 
+@checks.typed(MixingError)
 def cells(
     scores: np.ndarray,
     languages: Sequence[str],
@@ -255,6 +257,7 @@ def cells(
     return pd.DataFrame({name: x.ravel() for name, x in columns}, index).reset_index()
 
 
+@checks.typed(MixingError)
 def summary(
     scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None
 ) -> pd.DataFrame:
@@ -269,6 +272,7 @@ def summary(
     return _by_language(languages, score=(estimate.score, *ends))
 
 
+@checks.typed(MixingError)
 def paired_difference(
     scores: np.ndarray,
     others: np.ndarray,
@@ -289,6 +293,7 @@ def paired_difference(
     return _by_language(languages, score=(estimate.score, *estimate.ends()))
 
 
+@checks.typed(MixingError)
 def averages(
     each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None
 ) -> pd.DataFrame:
@@ -297,6 +302,9 @@ def averages(
     With ``other``, of another model on the same examples, what is above it (paired). Columns
     ``score``, ``low``, ``high``; symmetric.
     """
+    if other is not None and other.shape[1:] != each.shape[1:]:
+        shapes = f"{each.shape[1:]} and {other.shape[1:]}"
+        raise MixingError(f"shapes {shapes} are not of the same examples")
     estimate = Groups.named(each.shape[-1], groups).estimate(each, other)
     low, high = estimate.ends()
     return pd.DataFrame({"score": estimate.score, "low": low, "high": high})
@@ -338,6 +346,7 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
     return values
 
 
+@checks.typed(MixingError)
 def by_label(
     right: np.ndarray,
     labels: Sequence[int],

@@ -161,6 +161,7 @@ class Correlation:
     n: int
 
 
+@checks.typed()
 def correlation(
     pairs: pd.DataFrame,
     x: str,
@@ -220,6 +221,7 @@ def correlation(
     return Correlation(method, float(value), float(low), float(high), float(p_value), len(rows))
 
 
+@checks.typed()
 def correlations(
     table: pd.DataFrame, by: Sequence[str], x: str, y: str, **options: Any
 ) -> pd.DataFrame:
@@ -229,7 +231,9 @@ def correlations(
     ``high`` and ``n``, the number of rows; NaN where these are fewer than three, or x or y is
     missing in one of them or the same in all. ``options`` as of `correlation`.
     """
-    require(table, by)
+    require(table, checks.several(by, "columns of groups", once=True))
+    for column in (x, y):
+        checks.one_of(column, table, "column")
     lines = []
     for key, rows in table.groupby(list(by), sort=False):
         ends = (np.nan,) * 3

@@ -21,7 +21,7 @@ from matplotlib import patheffects
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from xlx.results import paths
+from xlx.results import checks, paths
 from xlx.text.languages import LANGUAGES
 
 STYLE = Path(__file__).with_name("xlx.mplstyle")
@@ -50,6 +50,7 @@ BAG = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 2))}
 Look = dict[str, object]
 
 
+@checks.typed()
 def look(
     colour: str, marker: str, dash: object = "-", *, hollow: bool = False, **options: object
 ) -> Look:
@@ -115,6 +116,7 @@ NAMES = {
 }
 
 
+@checks.typed()
 def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) -> dict[str, Look]:
     """A look for each key: that of the palette, or the first that no other key has.
 
@@ -125,6 +127,8 @@ def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) 
     for key in chosen:
         model = _UNTRAINED.sub("", str(key))
         shown = palette.get(key, palette.get(model))
+        if shown:
+            checks.one_of("color", shown, f"part of the look of {key}:")
         if shown and model != key:
             shown = shown | TWIN
         if shown and shown not in chosen.values():
@@ -144,10 +148,14 @@ def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) 
     return chosen | dict(zip(rest, free, strict=False))
 
 
+@checks.typed()
 def handle(label: str, shown: Look, **options: object) -> Line2D:
     """What a legend shows for a look: its marker, or a line where it has none."""
     points = {"linestyle": "none"} if shown.get("marker") else {}
-    return Line2D([], [], label=label, **({"markersize": 4.5} | shown | points | options))
+    try:
+        return Line2D([], [], label=label, **({"markersize": 4.5} | shown | points | options))
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"the look of {label}: {' '.join(str(error).split())}") from error
 
 
 def ink(colour: Sequence[float]) -> str:
@@ -162,6 +170,7 @@ def luminance(colour: Sequence[float]) -> float:
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
+@checks.typed()
 def language_label(code: str) -> str:
     """ "de" as "de German", "fr-UN" as "fr-UN French"; what is no language stays as it is."""
     names = {"sw": "Swahili", "th": "Thai"} | {

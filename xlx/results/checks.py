@@ -1,20 +1,150 @@
 """What public functions refuse at the door: checks that several of them share, a sentence each."""
 
+import functools
+import inspect
 import os
 import re
+import types
+import typing
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import lru_cache
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xlx.results.deferred import deferred
 
 sparse = deferred("scipy.sparse")
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+#: What an annotation asks for, in words; others by the name of their class.
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "True or False",
+    np.ndarray: "a numpy array of numbers, without a mask",
+    os.PathLike: "a path",
+    Path: "a path",
+    object: "a single value",
+    type(None): "None",
+}
+
+
+def typed(
+    kind: type[ValueError] = ValueError, **further: Callable[[Any], object]
+) -> Callable[[Made], Made]:
+    """Refuse, by a sentence, arguments of a function (fields of a class) that are not as annotated.
+
+    Numbers of numpy are numbers, a truth value is none; text is no list, arrays of one axis and
+    columns of pandas are; an array with a mask is no array, as what is masked would count. What
+    ``further`` has for a name is asked first.
+    """
+
+    def decorate(made: Made) -> Made:
+        function = made.__init__ if isinstance(made, type) else made
+        signature = inspect.signature(function)
+        hints = lru_cache(lambda: _hints(function))  # later, as some import torch
+
+        @functools.wraps(function)
+        def checked(*given: Any, **named: Any) -> Any:
+            arguments: Mapping[str, Any] = {}
+            with suppress(TypeError):  # the call itself says which argument is missing
+                arguments = signature.bind(*given, **named).arguments
+            for name in further.keys() & arguments.keys():
+                further[name](arguments[name])
+            for name in arguments.keys() & hints().keys():
+                named_so = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+                values = arguments[name] if named_so else {name: arguments[name]}
+                for word, value in values.items():
+                    if not _fits(value, hints()[name]):
+                        raise kind(f"{word} is {shown(value)}: give {_in_words(hints()[name])}")
+            return function(*given, **named)
+
+        if isinstance(made, type):
+            made.__init__ = checked
+            return made
+        return checked
+
+    return decorate
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, but for those that cannot be made of their text."""
+    hints: dict[str, Any] = {}
+    for name, annotation in function.__annotations__.items():
+        single = types.SimpleNamespace(__annotations__={name: annotation})
+        with suppress(TypeError):
+            hints |= typing.get_type_hints(single, function.__globals__)
+    return hints
+
+
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What an annotation is of, and what that holds."""
+    return typing.get_origin(hint) or hint, typing.get_args(hint)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says; the items of a list or mapping, too."""
+    kind, inner = _parts(hint)
+    if kind in (types.UnionType, typing.Union):
+        return any(_fits(value, part) for part in inner)
+    if isinstance(hint, TypeVar):
+        return hint.__bound__ is None or isinstance(value, hint.__bound__)
+    if not isinstance(kind, type) or kind is Any:
+        return True
+    if kind is object:
+        return isinstance(value, Hashable)  # a label or an option, no list or table
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is np.ndarray:
+        plain = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
+        return plain and value.dtype.kind in "biuf"
+    if issubclass(kind, Mapping):
+        keys_and_values = zip(inner, (Mapping.keys, Mapping.values), strict=False)
+        return isinstance(value, Mapping) and all(
+            _all_fit(items(value), part) for part, items in keys_and_values
+        )
+    if issubclass(kind, Iterable) and inner and kind is not type:
+        single = isinstance(value, str | bytes | np.ma.MaskedArray)
+        single |= isinstance(value, Mapping) and issubclass(kind, Sized)
+        if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
+            return False
+        if kind is tuple and not isinstance(value, tuple | list):  # to be kept, and compared
+            return False
+        if kind is tuple and inner[-1] is not Ellipsis:
+            return len(value) == len(inner) and all(map(_fits, value, inner))
+        # An iterator can be read once, and is left to who reads it.
+        sized = isinstance(value, Sized)
+        return _all_fit(value, inner[0]) if sized else not issubclass(kind, Sized)
+    return isinstance(value, kind)
+
+
+def _all_fit(values: Iterable[Any], hint: Any) -> bool:
+    """Whether all values fit; plain ones are looked at once a type."""
+    if hint in (str, int, float, bool):
+        values = {type(value): value for value in values}.values()
+    return all(_fits(value, hint) for value in values)
+
+
+def _in_words(hint: Any) -> str:
+    """What an annotation asks for."""
+    kind, inner = _parts(hint)
+    if kind in (types.UnionType, typing.Union):
+        return " or ".join(dict.fromkeys(map(_in_words, inner)))
+    if not isinstance(kind, type) or kind is Any:
+        return "anything"
+    if issubclass(kind, Mapping):
+        return "a dictionary" + f" of {_in_words(inner[-1])}" * bool(inner)
+    if issubclass(kind, Iterable) and inner:
+        return f"a list of {_in_words(inner[0])}"
+    return _WORDS.get(kind, kind.__name__)
 
 
 def several(
@@ -23,17 +153,18 @@ def several(
     """The values as a list; no string or single value; with ``once``, some, and each once."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise kind(
-            f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
+            f"{what} are due in a list, and {shown(values)} is none: give [...], also of one"
         )
     values = list(values)
     if once and not values:
         raise kind(f"no {what} are given: name one or more")
     if once and (twice := [value for i, value in enumerate(values) if value in values[:i]]):
-        raise kind(f"{what}: {_shown(twice[0])} is given twice")
+        raise kind(f"{what}: {shown(twice[0])} is given twice")
     return values
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in a message: in one line, cut where it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -80,7 +211,7 @@ def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = Fal
 def level(value: float) -> float:
     """The level of an interval, a share."""
     if not (isinstance(value, Real) and 0 < value < 1):
-        raise ValueError(f"level is {value!r}: give a share between 0 and 1, such as 0.95")
+        raise ValueError(f"level is {shown(value)}: give a share between 0 and 1, such as 0.95")
     return value
 
 
@@ -100,7 +231,7 @@ def one_of(
     known = list(known)
     if value not in known:
         choice = ", ".join(known) or "among none"
-        raise kind(f"there is no {what} {value!r}: choose {choice}")
+        raise kind(f"there is no {what} {shown(value)}: choose {choice}")
 
 
 def whole(
@@ -110,20 +241,20 @@ def whole(
     right = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not right or (least is not None and value < least):
         small = "" if least is None else f", {least} or more"
-        raise kind(f"{what} is {value!r}: it must be a whole number{small}")
+        raise kind(f"{what} is {shown(value)}: it must be a whole number{small}")
 
 
 def tag(value: Any, kind: type[ValueError]) -> None:
     """A language is named by text."""
     if not isinstance(value, str):
-        raise kind(f"{_shown(value)} is no language tag: give text, such as 'de'")
+        raise kind(f"{shown(value)} is no language tag: give text, such as 'de'")
 
 
 def loaded(corpus: Any) -> None:
     """A corpus that was loaded: sentences by language."""
     if not hasattr(corpus, "sentences"):
         raise ValueError(
-            f"{_shown(corpus)} is no corpus: give what `parallel.load` makes of a name or folder"
+            f"{shown(corpus)} is no corpus: give what `parallel.load` makes of a name or folder"
         )
 
 
@@ -131,13 +262,15 @@ def arrays(states: Mapping[str, Any]) -> None:
     """Vectors by language: arrays of real numbers, all of two axes or all of three."""
     if not isinstance(states, Mapping):
         raise ValueError(
-            f"vectors are due by language, in a dictionary, and {_shown(states)} is none"
+            f"vectors are due by language, in a dictionary, and {shown(states)} is none"
         )
     first, shape = next(((code, np.shape(array)) for code, array in states.items()), ("", ()))
     for language, array in states.items():
         problem = None
         if not (isinstance(array, np.ndarray) or sparse.issparse(array)):
             problem = f"are a {type(array).__name__}: give a numpy array"
+        elif isinstance(array, np.ma.MaskedArray):
+            problem = "have a mask: fill in what it hides, or leave these sentences out"
         elif array.dtype.kind not in "biuf":
             problem = f"are of the type {array.dtype}: give real numbers"
         elif array.ndim not in (2, 3) or array.shape[:-2] != shape[:-2]:

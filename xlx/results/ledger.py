@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from xlx.results import provenance, store
+from xlx.results import checks, provenance, store
 
 #: Of the files; raised when their layout changes, which makes all earlier ones foreign.
 FORMAT = 1
@@ -82,7 +82,8 @@ def _said(value: Any) -> Any:
         return dict(value)
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} cannot be part of an ask: use text, numbers, lists, dictionaries")
+    what = "cannot be part of an ask: use text, numbers, lists, dictionaries"
+    raise TypeError(f"{checks.shown(value)} {what}")
 
 
 @dataclass(frozen=True)

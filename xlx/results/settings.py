@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from xlx.results import paths
+from xlx.results import checks, paths
 
 POLICIES = ("use", "only", "ignore")
 
@@ -19,6 +19,7 @@ class SettingsError(ValueError):
     """A setting that there is not, or a value that it cannot have."""
 
 
+@checks.typed(SettingsError)
 @dataclass(frozen=True)
 class Settings:
     """The settings and their defaults.

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from xlx.results import executors, progress, provenance
+from xlx.results import checks, executors, progress, provenance
 from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value
 from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
@@ -55,6 +55,7 @@ def largest_difference(stored: Value, computed: Value) -> float:
     return largest
 
 
+@checks.typed()
 @dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of result, of a name unique in the package: its cut function and what is promised.
@@ -96,6 +97,7 @@ def kind_name(kind: str, ask: str) -> str:
 Call = tuple[Sequence[int], tuple]
 
 
+@checks.typed()
 def result(kind: Kind, about: Mapping[str, Any], *arguments: Any) -> Value:
     """One value: that of ``about``, or ``kind.compute(*arguments)``, which returns it alone."""
     (value,) = results(kind, [about], lambda missing: [(missing, arguments)], alone=True)

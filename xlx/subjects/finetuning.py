@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from xlx.measures import statistics
-from xlx.results import ledger, progress, provenance, store, work
+from xlx.results import checks, ledger, progress, provenance, store, work
 from xlx.results.deferred import deferred
 from xlx.results.ledger import Ask, Cache
 from xlx.results.settings import current
@@ -96,6 +96,7 @@ class Run:
     n_cut: dict[str, int]
 
 
+@checks.typed(FinetuningError)
 def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
     """Fine-tune models, side by side on a CPU, each on one thread, or find what was kept of them.
 

@@ -222,6 +222,7 @@ class Identity:
 Name = str | os.PathLike | Checkpoint | Identity
 
 
+@checks.typed()
 def identify(name: Name) -> Identity:
     """Find a model and hash its files; arguments and errors as `load`."""
     if isinstance(name, Identity):
@@ -243,6 +244,7 @@ def twin_parts(name: Any) -> tuple[str, int] | None:
     return match and (match[1], int(match[2] or 1))
 
 
+@checks.typed()
 def twin_of(name: str, seed: int = 1) -> str:
     """The name of a model's untrained twin."""
     return f"{name}@untrained" + (f"-{seed}" if seed != 1 else "")
@@ -324,7 +326,7 @@ def find(
     if not isinstance(name, str | os.PathLike | Checkpoint) or not str(name):
         loaded = f"{name.name}, which is loaded already," if isinstance(name, Identity) else name
         problem = "is no name of a model: give a shipped one, a folder or a hub's"
-        raise ValueError(f"{loaded!r} {problem}")
+        raise ValueError(f"{checks.shown(loaded)} {problem}")
     if twin_parts(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")

@@ -22,6 +22,7 @@ class FinetuningError(ValueError):
     """A run that cannot start or go on; says why and what to do."""
 
 
+@checks.typed(FinetuningError)
 @dataclass(frozen=True)
 class Recipe:
     """How to fine-tune. The defaults are those of Table 4 for XNLI, with one of its rates."""
@@ -104,6 +105,7 @@ _NUMBERS = {
 _LATER = ("dropout", "shared_dropout", "trained_embeddings", "length_pool")
 
 
+@checks.typed(FinetuningError)
 @dataclass(frozen=True)
 class Sparing:
     """Which checkpoints are asked about what, as predicting costs far more than training.
@@ -127,6 +129,7 @@ class Sparing:
             raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
 
 
+@checks.typed(FinetuningError)
 @dataclass(frozen=True)
 class Job:
     """One run: what is fine-tuned, on what, how, and what is predicted at every checkpoint.

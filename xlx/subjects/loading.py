@@ -86,6 +86,7 @@ def _by_float32() -> type[AbstractContextManager[Any]]:
     return ByFloat32
 
 
+@checks.typed()
 def untrained_folder(name: Name, seed: int) -> Path:
     """The folder of a model with the config and the tokenizer of another and weights by a seed.
 

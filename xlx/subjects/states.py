@@ -192,6 +192,7 @@ class CorpusStates:
             yield space(vectors)
 
 
+@checks.typed()
 def embed(
     encoder: Encoder,
     sentences: Sequence[str],
@@ -281,6 +282,7 @@ def _kept_states(ask: Ask) -> SentenceStates | None:
     return SentenceStates(value["states"], int(value["n_cut"]), float(value["unknown"]))
 
 
+@checks.typed()
 def embed_corpus(
     encoder: Encoder,
     corpus: ParallelCorpus,

@@ -78,6 +78,7 @@ def language_of(label: str) -> str:
     return tag if rest and (code in _SEVERAL or tag in _ADDED) else code
 
 
+@checks.typed(TextError)
 def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Scores of tasks in all files together, one row per task, model, language; with its ``file``.
 
@@ -175,6 +176,7 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
 
+@checks.typed(TextError)
 def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
     """The scores of some models alone, each called as it is here.
 
@@ -182,6 +184,8 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     path, is its last part. Raises TextError for a model without scores, or that several may be,
     and, with a ``pivot``, for one without a score in this language in one of its tasks.
     """
+    for column in ("task", "model", "language"):
+        checks.one_of(column, table, "column", TextError)
     there = list(dict.fromkeys(table["model"]))
     called: dict[str, str] = {}
     for model in models:

@@ -129,6 +129,7 @@ def check_parallel(rows: Rows, reference: Rows) -> None:
             raise TextError(f"{rows.name}: {what}; `common` keeps what all have, with one label")
 
 
+@checks.typed(TextError)
 def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
     """What all languages have, with the same label, in the order of the first language.
 
@@ -162,6 +163,7 @@ def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
     return aligned(sets), left_out
 
 
+@checks.typed(TextError)
 def shortest(
     by_language: Mapping[str, S], n: int | None, per_context: int | None = None
 ) -> list[int]:
@@ -186,6 +188,7 @@ def shortest(
     return sorted(order[:n])
 
 
+@checks.typed(TextError)
 def crossed(first: S, second: S) -> S:
     """The first side of one language with the second side of another (Rajaee and Monz, 3.1, 3.3).
 
@@ -220,6 +223,7 @@ def _with_length(text: str) -> bytes:
     return len(data).to_bytes(8, "little") + data
 
 
+@checks.typed(TextError)
 @dataclass(frozen=True, repr=False)
 class Examples(Rows):
     """What a classifier reads, and what it is to answer, in one language.
@@ -278,6 +282,7 @@ class Examples(Rows):
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
 
+@checks.typed(TextError)
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     """Parallel sentences with labels of Bernoulli(1/2), the same in every language (3.2)."""
     labels = np.random.default_rng(seed).integers(0, 2, len(corpus))

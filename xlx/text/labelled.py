@@ -274,6 +274,7 @@ class Tagged(Rows):
         return made.hexdigest()
 
 
+@checks.typed(TextError)
 def load_labelled(
     task: str,
     language: str,
@@ -353,6 +354,7 @@ def about_labelled(
     return {"file": row["identity"] or row["sha256"], "split": split}
 
 
+@checks.typed(TextError)
 def parallel_examples(
     task: str,
     languages: Sequence[str],

@@ -556,6 +556,7 @@ def _left_out(
     ]
 
 
+@checks.typed(TextError)
 @dataclass(frozen=True)
 class ParallelCorpus:
     """Sentences aligned by position: n of them in each language.
@@ -599,11 +600,13 @@ class ParallelCorpus:
     def __repr__(self) -> str:
         return f"ParallelCorpus({self.name!r}: {self.n_sentences} in {' '.join(self.languages)})"
 
+    @checks.typed()
     def select(self, languages: Iterable[str]) -> "ParallelCorpus":
         """The corpus in these languages, in this order. Raises TextError for one it lacks."""
         codes = resolve(languages, {code: code for code in self.sentences}, self.name)
         return replace(self, sentences={code: self.sentences[code] for code in codes})
 
+    @checks.typed()
     def take(self, n: int, seed: int | np.random.Generator) -> "ParallelCorpus":
         """n positions drawn without replacement, in their order; all if n is not smaller.
 
@@ -623,6 +626,7 @@ class ParallelCorpus:
         rest = sorted(set(range(len(self))) - places, key=lambda place: (ranks[place], place))
         return self._keep(sorted([*places, *rest[: n - len(places)]]))
 
+    @checks.typed()
     def drop(self, positions: Iterable[int]) -> "ParallelCorpus":
         """The corpus without these positions (0 to n - 1), in every language."""
         gone = {int(position) for position in positions}
@@ -646,6 +650,7 @@ class ParallelCorpus:
         return files.sentences_hash(self.sentences[language])
 
 
+@checks.typed(TextError)
 def load(
     name: str | Path,
     languages: Iterable[str] | None = None,
@@ -678,7 +683,7 @@ def load(
     """
     known = ", ".join(ORIGINS)
     if not isinstance(name, str | Path) or not str(name):
-        raise TextError(f"{name!r} is no corpus: give one of {known}, or a folder.")
+        raise TextError(f"{checks.shown(name)} is no corpus: give one of {known}, or a folder.")
     if str(name) in ORIGINS:
         corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
     elif path:
@@ -715,6 +720,7 @@ def _stock(name: str, drop_duplicates: bool) -> tuple[str, ...]:
     return whole.drop(i for _, i, _ in _repeats(whole)).ids if drop_duplicates else whole.ids
 
 
+@checks.typed()
 def documents(corpus: ParallelCorpus) -> tuple[str, ...]:
     """The document of each position, by its id; where ids name none, each position is its own."""
     return tuple(name.rsplit(":", 1)[0] for name in corpus.ids)

@@ -32,6 +32,7 @@ class Answer(NamedTuple):
         return self.start + len(self.text)
 
 
+@checks.typed(TextError)
 @dataclass(frozen=True, repr=False)
 class Questions(Rows):
     """Questions, each with the paragraph that answers it and one or more answers in it.
@@ -105,6 +106,7 @@ _SOURCES = {
 }
 
 
+@checks.typed(TextError)
 def load_questions(
     source: str, language: str, split: str = "test", *, path: str | Path | None = None
 ) -> Questions:

@@ -13,6 +13,7 @@ from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
+from xlx.results import checks
 from xlx.text import files
 from xlx.text.files import TextError, letters
 from xlx.text.languages import base_code
@@ -86,6 +87,7 @@ def comment(comments: Iterable[str], key: str) -> str | None:
     return None
 
 
+@checks.typed(TextError)
 def read_conllu(lines: Iterable[str], where: str, split: str | None = None) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file; with ``split``, those of it. ``where`` opens every error.
 
@@ -220,6 +222,7 @@ class Tree:
         return letters(self.tokens)
 
 
+@checks.typed(TextError)
 @dataclass(frozen=True)
 class Trees:
     """Parsed sentences of one source in a language.
@@ -247,6 +250,7 @@ class Trees:
         return sum(map(len, self.trees))
 
 
+@checks.typed(TextError)
 def load_trees(language: str, source: str = "ud", *, path: str | Path | None = None) -> Trees:
     """Parsed sentences of a language.
 
