@@ -262,6 +262,9 @@ $(TOOLS):
 # requirements.lock: exact versions for every platform, Python 3.11 and newer. It keeps the versions
 # it has where pyproject.toml still allows them; `make lock UPGRADE=--upgrade` takes the newest. The
 # CUDA packages of torch for Linux are left out: torch's own metadata brings what a platform needs.
+# It holds no hashes for that reason: pip and uv then ask for one of every package, and those of
+# CUDA are not in it; nor has an index of one's own (PIP_FIND_LINKS) the files of the public one.
+# Licences of what is installed: licences.tsv (`python -m tests.licences > licences.tsv`).
 lock: $(READY) ## write requirements.lock from pyproject.toml [UPGRADE=--upgrade]
 	cp requirements.lock requirements.lock.part
 	$(BIN)/uv pip compile --quiet --universal --all-extras --no-header --no-annotate --no-emit-index-url \

@@ -13,6 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.licences import licences
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 # conda-forge's name → the name in the lock, where they differ
@@ -59,6 +60,15 @@ def test_lock_holds_plain_exact_versions_in_order() -> None:
     assert len(set(LOCK_LINES)) == len(LOCK_LINES)
     names = [requirement.name for requirement in LOCK]
     assert names == sorted(names)
+
+
+def test_licences_are_listed_of_all_that_is_installed() -> None:
+    rows = (ROOT / "licences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    listed = dict(row.split("\t") for row in rows)
+    assert all(listed.values())
+    here = licences()
+    missing = [x.name for x in LOCK if here.get(x.name, listed.get(x.name)) != listed.get(x.name)]
+    assert not missing, f"{missing}: python -m tests.licences > licences.tsv"
 
 
 def test_lock_satisfies_pyproject() -> None:
