@@ -113,7 +113,8 @@ def average(
     MD and MD among sentences of like length.
     """
     checks.one_of(task, measured.tasks, "task")
-    unknown = set(checks.several(by, "keys")) - {"layer", "language"}
+    by = checks.several(by, "keys")
+    unknown = set(by) - {"layer", "language"}
     if unknown:
         raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
     rows = layers_of_mean(len(measured.layers), layers, embedding_layer)

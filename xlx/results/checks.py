@@ -48,7 +48,7 @@ def typed(
     def decorate(made: Made) -> Made:
         function = made.__init__ if isinstance(made, type) else made
         signature = inspect.signature(function)
-        hints = lru_cache(lambda: _hints(function))  # later, as some import torch
+        hint = lru_cache(lambda name: _hint(function, name))  # of what is given: some import torch
 
         @functools.wraps(function)
         def checked(*given: Any, **named: Any) -> Any:
@@ -57,12 +57,12 @@ def typed(
                 arguments = signature.bind(*given, **named).arguments
             for name in further.keys() & arguments.keys():
                 further[name](arguments[name])
-            for name in arguments.keys() & hints().keys():
+            for name in arguments:
                 named_so = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
                 values = arguments[name] if named_so else {name: arguments[name]}
                 for word, value in values.items():
-                    if not _fits(value, hints()[name]):
-                        raise kind(f"{word} is {shown(value)}: give {_in_words(hints()[name])}")
+                    if not _fits(value, hint(name)):
+                        raise kind(f"{word} is {shown(value)}: give {_in_words(hint(name))}")
             return function(*given, **named)
 
         if isinstance(made, type):
@@ -73,14 +73,12 @@ def typed(
     return decorate
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, but for those that cannot be made of their text."""
-    hints: dict[str, Any] = {}
-    for name, annotation in function.__annotations__.items():
-        single = types.SimpleNamespace(__annotations__={name: annotation})
-        with suppress(TypeError):
-            hints |= typing.get_type_hints(single, function.__globals__)
-    return hints
+def _hint(function: Callable[..., Any], name: str) -> Any:
+    """What annotates a parameter; Any where that cannot be made of its text."""
+    single = types.SimpleNamespace(__annotations__={name: function.__annotations__.get(name, Any)})
+    with suppress(TypeError):
+        return typing.get_type_hints(single, function.__globals__)[name]
+    return Any
 
 
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -230,7 +228,7 @@ def one_of(
     """A name among those that there are."""
     known = list(known)
     if value not in known:
-        choice = ", ".join(known) or "among none"
+        choice = ", ".join(map(str, known)) or "among none"
         raise kind(f"there is no {what} {shown(value)}: choose {choice}")
 
 

@@ -232,6 +232,7 @@ class Encoder(Identity):
         return self.model.config.get_text_config()
 
 
+@checks.typed()
 def load(
     name: Name,
     *,
