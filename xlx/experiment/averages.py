@@ -48,6 +48,8 @@ class Average:
     @property
     def error(self) -> np.ndarray:
         """Standard error over the groups."""
+        if len(self.sizes) < 2:  # nothing says how other documents would differ
+            return np.full(np.shape(self.score), np.nan)
         return statistics.left_out_error(
             self.score, self.score[..., None] + self.left_out_change, self.sizes
         )

@@ -111,6 +111,11 @@ class Report(options.Aligning):
         )
         tables = report_tables(measured, tell)
         notes += undefined_layers(tables)
+        if about["documents"] == 1:
+            notes.append(
+                "The text is one document: nothing says how another would differ, so "
+                "scores over documents have no interval."
+            )
         tell("explorer: all pairs and layers")
         tell(write_report(folder, tables, about, notes, explored(measured)))
         if not self.no_notebook and self.leave and (left := self.leave(folder, self, corpus)):
