@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
-import torch
 from transformers import ViTConfig, ViTModel
 
 from tests import tiny
@@ -73,8 +72,6 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
         (FLAT, {"layers": []}, "no layer given"),
         (DEEP, {"layers": []}, "no layer given"),
         (FLAT, {"layers": [9]}, "no layer 9"),
-        ({"a": [[1.0]], "b": [[1.0]]}, {}, "a are a list: give a numpy array"),
-        ({"a": torch.ones(3, 2), "b": torch.ones(3, 2)}, {}, "a Tensor: give a numpy array"),
         ({code: array * 1j for code, array in FLAT.items()}, {}, "real numbers"),
         (vectors(5), {}, r"shape \(5,\)"),
         (vectors(1, 2, 5, 3), {}, r"shape \(1, 2, 5, 3\)"),
@@ -105,8 +102,6 @@ def test_triplets_of_a_vector_without_direction_are_refused(value: float) -> Non
 
 def test_mexa_refuses() -> None:
     refused(lambda: mexa.scores({}, "a"), "choose among none")
-    listed = {code: array.tolist() for code, array in DEEP.items()}
-    refused(lambda: mexa.scores(listed, "a"), "numpy array")
 
 
 @pytest.mark.parametrize("level", [95, 0, 1])
@@ -114,7 +109,7 @@ def test_a_level_is_a_share(level: object) -> None:
     refused(lambda: statistics.share_interval(1, 2, level), "level is")
 
 
-@pytest.mark.parametrize("device", ["mps", "meta", "gpu", "cuda:99", None, 1.5])
+@pytest.mark.parametrize("device", ["mps", "meta", "gpu", "cuda:99"])
 def test_devices_that_are_not_there(device: object) -> None:
     refused(lambda: checks.device(device), "device '")
 
@@ -198,7 +193,7 @@ def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> 
 # --- models ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [None, 3, "", b"mini-xlmr", "../a", "mini-xlmr/../../..", ".."])
+@pytest.mark.parametrize("name", ["", "../a", "mini-xlmr/../../..", ".."])
 def test_what_is_no_name_of_a_model(name: object) -> None:
     refused(lambda: loading.load(name), "no (name of a )?model", (ValueError, OSError))
 
@@ -461,19 +456,6 @@ def test_labels_and_languages_that_are_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"n_train": "600"}, "n_train is '600'"),
-        ({"n_test": 1.5}, "n_test is 1.5"),
-        ({"hidden": "3"}, "hidden is '3'"),
-        ({"max_length": "64"}, "max_length is '64'"),
-    ],
-)
-def test_setups_that_are_none(options: dict, says: str) -> None:
-    refused(lambda: probing.ProbeSetup("POS", **options), says)
-
-
-@pytest.mark.parametrize(
     ("task", "codes", "options", "says"),
     [
         ("POS", ["en", "de", "en"], {}, "given twice"),
@@ -514,8 +496,6 @@ def test_sentence_probes_refuse() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"epochs": 1.5}, "epochs is 1.5"),
-        ({"learning_rate": "2e-5"}, "learning_rate is '2e-5'"),
         ({"learning_rate": float("inf")}, "learning_rate is inf"),
         ({"max_length": 0}, "max_length is 0"),
     ],

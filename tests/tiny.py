@@ -238,6 +238,8 @@ _SMALLEST = (
     ("moe_intermediate_size shared_expert_intermediate_size ffn_hidden_size", 64),
     ("max_position_embeddings n_positions max_sequence_length n_ctx", 128),
     ("q_lora_rank kv_lora_rank", 16),
+    ("qk_rope_head_dim qk_nope_head_dim v_head_dim rotary_dim", 8),
+    ("num_experts_per_tok moe_topk n_group topk_group", 1),
 )
 SMALLEST = {name: size for names, size in _SMALLEST for name in names.split()}
 SMALLEST |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
