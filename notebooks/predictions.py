@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from shared import document_probes, held_out, likelihood, mexa_tables
 from shared.held_out import MODELS, Plan, stored
 from shared.pair_regressions import holm
-from shared.xprobe_tables import Reader
+from shared.xprobe_tables import READERS, Reader
 from synthesis import topic_scores
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average, average
@@ -348,6 +348,15 @@ def of_probes(model: str, plan: Plan) -> Quantities:
         names.append("tense abroad above twin, label kept")
     ends = pd.concat(best)[["difference", "low", "high"]].itertuples(index=False, name=None)
     return dict(zip(names, ends, strict=True))
+
+
+def number_at_home(model: str) -> pd.DataFrame:
+    """Subject number at home less the best of all lists of words, as `against_best` has it."""
+    tasks = document_probes.document_tasks()
+    names = [model, *map(Reader, READERS)]
+    answers = pd.concat([document_probes.document_probes(x, tasks, True)[1] for x in names])
+    home = answers[(answers["source"] == answers["target"]) & (answers["task"] == "SubjNum")]
+    return document_probes.against_best(home, model, [*READERS])
 
 
 def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities:

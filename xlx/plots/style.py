@@ -52,7 +52,12 @@ Look = dict[str, object]
 
 @checks.typed()
 def look(
-    colour: str, marker: str, dash: object = "-", *, hollow: bool = False, **options: object
+    colour: str | Sequence[float] | np.ndarray,
+    marker: str,
+    dash: object = "-",
+    *,
+    hollow: bool = False,
+    **options: object,
 ) -> Look:
     """How points and lines of a thing are drawn; it has to differ in two ways from all others.
 

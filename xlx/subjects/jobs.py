@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlx.results import checks
-from xlx.subjects.identity import fingerprint
+from xlx.subjects.identity import Name, fingerprint
 from xlx.subjects.loading import OF_TRAINING
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
@@ -140,7 +140,7 @@ class Job:
     predicted at a checkpoint is -1, its logits NaN.
     """
 
-    model: str
+    model: Name
     train: Examples | Questions
     evaluations: Mapping[str, Examples | Questions]
     recipe: Recipe = field(default_factory=Recipe)
