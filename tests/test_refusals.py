@@ -125,7 +125,7 @@ def scored(folder: Path) -> abx.PairScores:
 @pytest.mark.parametrize(
     ("given", "options", "says"),
     [
-        ("folder", {}, "'folder' is no corpus"),
+        ("folder", {}, "corpus is 'folder': give ParallelCorpus"),
         (corpus(languages=("en",)), {}, "two languages or more"),
         (corpus(), {"max_length": "64"}, "max_length is '64'"),
     ],

@@ -163,7 +163,7 @@ def probe(
     ``selectivity``; accuracies in [0, 1]. ValueError for a subject whose language has no tasks, two
     subjects of one name, and as `probes.fit`.
     """
-    subjects = checks.several(subjects, "subjects", once=True)
+    subjects = checks.several(subjects, "subjects")
     if lost := sorted({each.language for each in subjects} - set(tasks)):
         raise ValueError(f"there are no tasks in {lost[0]}, but {', '.join(tasks) or 'in none'}")
     names = Counter(each.names for each in subjects)

@@ -110,7 +110,7 @@ def test_a_difference_is_of_the_same_text(ends: list[PairScores], grouped: Paral
     ("task", "options", "says"),
     [
         ("LD", {"by": ["pair"]}, "no average by 'pair'"),
-        ("retrieval", {"by": ["language"]}, "there are those of LD, MD"),
+        ("retrieval", {"by": ["language"]}, "choose LD, MD"),
     ],
 )
 def test_averages_that_there_are_not_are_named(

@@ -259,7 +259,7 @@ TRAIN, HELD = (toy([20, 20], seed=seed) for seed in range(2))
         ((TRAIN, toy([9])), {}, r"validation .* have the shape \(1, 9, 6\), and not \(2"),
         ((Split(TRAIN.states, TRAIN.labels * 1.0), HELD), {}, "a whole number an example"),
         ((TRAIN, HELD), {"n_classes": 1}, "at least two classes"),
-        ((TRAIN, HELD), {"patience": 0}, "has to be at least 1"),
+        ((TRAIN, HELD), {"patience": 0}, "must be a whole number, 1 or more"),
         ((TRAIN, HELD), {"hidden": 4, "activation": "tanh"}, "no activation 'tanh': choose relu"),
     ],
 )

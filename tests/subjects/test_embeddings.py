@@ -99,8 +99,8 @@ def test_cut_sentences_are_counted_and_cut(encoders, name) -> None:
     ("name", "sentences", "options", "message"),
     [
         ("bert", ["a", "b", "", "c"], {}, r"^position 2 \(''\): .* makes no token"),
-        ("bert", "hello", None, "a single string was given"),
-        ("bert", ["a", None], {}, "sentences, position 1: None is no string"),
+        ("bert", "hello", None, "sentences is .hello.: give a list of text"),
+        ("bert", ["a", None], {}, r"sentences is \[.a., None\]: give a list of text"),
     ],
 )
 def test_what_cannot_be_embedded_is_named(encoders, name, sentences, options, message) -> None:

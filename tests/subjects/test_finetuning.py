@@ -304,7 +304,7 @@ DIVERGING = {"learning_rate": 1e12, "warmup": 0.0, "clip": 1e30, "epochs": 20}
         ({"evaluations": {"de": made("de", 0)}}, "the set de to predict is empty"),
         ({"evaluations": {"de": made(pairs=True)}}, "de and the training set are not both of"),
         ({"sparing": {"decides": "fr"}}, "sparing names fr, and the sets to predict are en, de"),
-        ({"sparing": {"every": 0}}, "every is 0 steps"),
+        ({"sparing": {"every": 0}}, "every is 0"),
         ({"sparing": {"windows": ((0.0, 0.0),)}}, "a tolerance above 0"),
         (DIVERGING, r"no longer a number at step \d+ \(learning rate 1e"),
     ],

@@ -108,7 +108,10 @@ def test_an_encoder_stands_for_its_name(folders) -> None:
     ("act", "message"),
     [
         (lambda encoder: load(encoder, dtype="bfloat16"), "is loaded already: options"),
-        (lambda encoder: loading.task_model(encoder, 2, 1), "is loaded already,. is no name"),
+        (
+            lambda encoder: loading.task_model(encoder, 2, 1),
+            "name is Encoder.* give text or a path",
+        ),
         (pickle.dumps, "is loaded in this process and not sent to another"),
     ],
 )

@@ -381,7 +381,10 @@ def test_duplicates_are_counted_and_dropped_in_all_languages(folder):
     ("call", "says"),
     [
         (lambda: make(en="ab", de="a"), "made: de has 1 entries and ids 2"),
-        (lambda: ParallelCorpus("made", {"en": "ab"}, "12", ("",), "", ""), "domains has 1"),
+        (
+            lambda: ParallelCorpus("made", {"en": ("a", "b")}, ("1", "2"), ("",), "", ""),
+            "domains has 1",
+        ),
         (lambda: make(en="ab").select(["de"]), "made has no text in de; it has en"),
         (lambda: make(en="abcd").drop([-1]), "no position -1 among 4"),
         (lambda: make(en="abcd").drop([4]), "no position 4 among 4"),

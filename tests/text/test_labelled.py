@@ -254,8 +254,8 @@ def test_a_part_that_is_not_there_or_there_twice(tmp_path: Path, files, asked, s
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("POS", "de", "dev"), {}, "no split 'dev'; there are train, validation, test"),
-        (("POS", "de", "test"), {"source": "xnli"}, "no source 'xnli' for POS; there is ud, pud"),
+        (("POS", "de", "dev"), {}, "no split .dev.: choose train, validation, test"),
+        (("POS", "de", "test"), {"source": "xnli"}, "no source of POS .xnli.: choose ud, pud"),
         (("TOPIC", "de", "train"), {}, "No train part of sib200 is shipped in de, only in English"),
         (("NLI", "de", "test"), {"source": "xnli-dev"}, "no test part, only train.*source='xnli'"),
     ],

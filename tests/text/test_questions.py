@@ -115,8 +115,8 @@ def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("newsqa", "en"), "no source 'newsqa'; there are xquad, tydiqa, tydiqa-whole, squad"),
-        (("tydiqa", "en"), "tydiqa has no 'test' part with answers; it has train and validation"),
+        (("newsqa", "en"), "no source 'newsqa': choose xquad, tydiqa, tydiqa-whole, squad"),
+        (("tydiqa", "en"), "no part of tydiqa with answers 'test': choose train, validation"),
         (("squad", "de", "train"), "SQuAD is in English"),
     ],
 )

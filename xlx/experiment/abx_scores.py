@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.measures import alignment
+from xlx.results import checks
 from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import languages, parallel
@@ -37,12 +38,8 @@ def history(
             raise
         return [name]
     steps = [checkpoint.step for checkpoint in checkpoints]
-    unknown = [step for step in leave_out if step not in steps]
-    if unknown:
-        raise ValueError(
-            f"{name} has no checkpoint {unknown[0]} to leave out: it has "
-            f"{', '.join(map(str, steps))}"
-        )
+    for step in leave_out:
+        checks.one_of(step, steps, f"checkpoint of {name}")
     return [checkpoint for checkpoint in checkpoints if checkpoint.step not in leave_out]
 
 

@@ -115,20 +115,14 @@ def average(
     MD and MD among sentences of like length.
     """
     checks.one_of(task, measured.tasks, "task")
-    by = checks.several(by, "keys")
-    unknown = set(by) - {"layer", "language"}
-    if unknown:
-        raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
+    for key in by:
+        checks.one_of(key, ("layer", "language"), "average by")
     rows = layers_of_mean(len(measured.layers), layers, embedding_layer)
     pairs = measured.pairs
     averaged = "languages" if "language" in by else "pairs"
     weights = _weights(tuple(pairs))[averaged]
     changes = measured.left_out_change["documents"].get(averaged, {})
-    if task not in changes:
-        raise ValueError(
-            f"errors of {task} are not kept by {averaged}: there are those of "
-            f"{', '.join(changes) or 'no task'}"
-        )
+    checks.one_of(task, changes, f"error by {averaged} of")
     score = measured.scores[task][rows].mean(axis=-1) @ weights.T
     left_out_change = changes[task][rows]
     if "layer" not in by:
@@ -167,7 +161,7 @@ def averaged_scores(
     Columns ``model``, ``checkpoint``, ``space``, ``task``, the keys, ``score``, ``low``, ``high``.
     """
     tables = []
-    for scores in checks.several(measured, "checkpoints"):
+    for scores in measured:
         counted = layers_of_mean(len(scores.layers), layers, embedding_layer)
         names = {"layer": counted, "language": language_weights(scores.pairs)[0]}
         names = {key: np.array(names[key]) for key in names if key in by}

@@ -111,10 +111,9 @@ def grid(jobs: Sequence[Job | Headed], sets: Sets | None = None) -> list[Grid] |
     `Headed` whose labels are not the classes of the sets; ValueError as `finetuning.finetune_all`,
     `loading.headed_model`, and `predicting.windows` for a question that leaves no room.
     """
-    jobs = checks.several(jobs, "jobs", GridError)
     if sets is None:
         return finetuning.finetune_all(jobs)
-    if not (isinstance(sets, Mapping) and sets):
+    if not sets:
         raise GridError("the sets to ask are due by language, in a dictionary of two or more")
     gold = next(iter(sets.values()))
     for job in jobs:
@@ -194,7 +193,7 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
     The first two see no question; random words are at the same place in each language. The third
     is `answers.overlap_answers`.
     """
-    n = len(sets[checks.several(sets, "languages", GridError, once=True)[0]])
+    n = len(sets[checks.several(sets, "languages", GridError)[0]])
     places = np.random.default_rng(seed).uniform(size=n)
     blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
     return [

@@ -69,7 +69,7 @@ class Coverage:
         return pd.concat([pd.DataFrame(names, table.index), table], axis=1)
 
 
-@checks.typed(corpus=checks.loaded)
+@checks.typed()
 def measure_coverage(
     subject: Subject | Name,
     corpus: ParallelCorpus,
@@ -131,6 +131,7 @@ def mean_subwords(
     return pd.Series({language: means[language] for language in corpus.languages})
 
 
+@checks.typed()
 def measure_rivals(
     name: Name,
     corpus: ParallelCorpus,
@@ -165,10 +166,9 @@ def _values(
     ``what``: "hits", taken from "alternatives" where those are stored; "alternatives", which has
     both; or "rivals". ``stored``: nothing is computed; what is not there is None.
     """
-    checks.loaded(corpus)
     subject, pivot = as_subject(subject), _pivot(corpus, pivot)
     options = {"max_length": None, "special_tokens": False} | options
-    poolings = tuple(dict.fromkeys(checks.several(poolings, "poolings")))
+    poolings = tuple(dict.fromkeys(poolings))
     if not poolings:
         raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
     vectors = {subject.label[0]: subject.vectors}

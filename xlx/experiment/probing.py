@@ -150,15 +150,12 @@ class ProbeSetup:
     source: str | None = None  # of the labels; None: the paper's
 
     def __post_init__(self) -> None:
-        for name in ("n_train", "n_validation", "n_test", "max_length", "hidden"):
-            if getattr(self, name) is not None:
-                checks.whole(getattr(self, name), name, least=None)
         checks.one_of(self.subword, words.WORD_SUBWORDS, "subword")
         checks.one_of(self.form, words.FORMS, "form")
         if self.source is not None:
             for split in labelled.SPLITS:
                 labelled.resolved(self.task, "en", split, self.source, self.path)
-        object.__setattr__(self, "seeds", tuple(checks.several(self.seeds, "seeds")))
+        object.__setattr__(self, "seeds", tuple(self.seeds))
 
     def load(self, language: str, split: str, source: str | None = None) -> LabelledPart:
         """A split of a language, as many sentences of it as are asked for; read once.
@@ -379,7 +376,7 @@ def probe_topics(
 
 
 def _listed(names: Name | Sequence[Name]) -> list[Name]:
-    return [names] if isinstance(names, Name) else checks.several(names, "models", once=True)
+    return [names] if isinstance(names, Name) else checks.several(names, "models")
 
 
 def _topic_test(language: str, n: int | None, seed: int) -> Examples:
@@ -396,7 +393,7 @@ def _languages(
         raise ValueError(f"entities are for NER: {setup.task} has no entities to score")
     if codes is None:
         codes = probed_languages(setup.task, table_2, source=setup.source, path=setup.path)
-    return tuple(checks.several(codes, "languages", once=True))
+    return tuple(checks.several(codes, "languages"))
 
 
 #: What names a model in tables, a language, and the value of both.

@@ -408,12 +408,12 @@ def cached(
         )
 
         @wraps(function)
+        @checks.typed()
         def values(
             subjects: Sequence[Subject | Name], corpus: ParallelCorpus, *rest: Any, **asked: Any
         ) -> list[ledger.Value]:
-            checks.loaded(corpus)
             reading = {name: asked.pop(name) for name in READING if name in asked}
-            several = [as_subject(x, reading) for x in checks.several(subjects, "models")]
+            several = [as_subject(x, reading) for x in subjects]
             bound = inspect.signature(function).bind(None, corpus, *rest, **asked)
             bound.apply_defaults()
             about = dict([*bound.arguments.items()][2:])
@@ -451,7 +451,7 @@ def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
     return [*abx.SCORES, *(f"MD, {name}" for name in masks)]
 
 
-@checks.typed(corpus=checks.loaded)
+@checks.typed()
 def subject_scores(
     subjects: Sequence[Subject | Name],
     corpus: ParallelCorpus,
@@ -475,7 +475,7 @@ def subject_scores(
     checks.one_of(space, SPACES, "space")
     if len(corpus.languages) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
-    several = [as_subject(x, options) for x in checks.several(subjects, "models")]
+    several = [as_subject(x, options) for x in subjects]
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
     common = {"space": space} | {name: label_runs(column) for name, column in labels.items()}
     asked = [
@@ -530,7 +530,7 @@ def _warn_of_missing(checkpoints: Sequence[Name]) -> None:
         warnings.warn(
             f"{series}: left out are the checkpoints {steps}: their weights are not "
             "shipped, and their scores on this text, with these options, are not stored",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

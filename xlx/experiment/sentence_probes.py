@@ -99,8 +99,8 @@ def probe_sentences(
     """
     for name in options:
         checks.one_of(name, probes.Fitting.__dataclass_fields__, "option of a probe")
-    several = [as_subject(x, reading) for x in checks.several(subjects, "subjects", once=True)]
-    cells = checks.several(probed_tasks(tasks, across=across), "tasks", once=True)
+    several = [as_subject(x, reading) for x in checks.several(subjects, "subjects")]
+    cells = checks.several(probed_tasks(tasks, across=across), "tasks")
     fitting = {"hidden": None, "order": 0, "seeds": [*seeds]} | options
     abouts = [
         subject.vectors | {"trained": cell.task.language, "tests": cell.hashes, "probe": fitting}

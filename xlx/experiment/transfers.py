@@ -191,7 +191,7 @@ def labelled_task(
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")
     if name == NEGATION:
-        codes = checks.several(languages, "languages", once=True)
+        codes = checks.several(languages, "languages")
         return TransferTask(name, *negation.parts(codes, n_train, n_test, seed), {})
     whole = (name, train_split, path) == ("NLI", "validation", None)
     parts, left_out = {}, {}
@@ -443,7 +443,7 @@ def transfer_task(
     ValueError for a source that the task does not have; as `grids.grid`.
     """
     names, sources, recipes, seeds = (
-        checks.several(values, what, once=True)
+        checks.several(values, what)
         for values, what in (
             (names, "models"),
             (sources, "sources"),
@@ -451,10 +451,8 @@ def transfer_task(
             (seeds, "seeds"),
         )
     )
-    if lacking := [source for source in sources if source not in task.train]:
-        raise ValueError(
-            f"the task {task.name} has no {lacking[0]}: it has {', '.join(task.languages)}"
-        )
+    for source in sources:
+        checks.one_of(source, task.train, f"source of {task.name}")
     jobs = [
         Job(name, task.train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))
         for name in names
@@ -493,7 +491,7 @@ def shared_subwords(
     that of the training set itself (0 but where two examples have the same bag): Equation 4.
     """
     sources = [*(task.train if sources is None else sources)]
-    for source in checks.several(sources, "sources", once=True):
+    for source in checks.several(sources, "sources"):
         checks.one_of(source, task.train, "source")
     about = {
         "bag of": identity.fingerprint(name),

@@ -92,8 +92,7 @@ class PivotScores:
         the jackknife's variance, at most n. The maximum is taken again without each sentence, so
         the choice of the layer is included.
         """
-        if how not in ("mean", "max"):
-            raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
+        checks.one_of(how, ("mean", "max"), "pooling of layers")
         every = range(len(self.layers))
         rows = [row for row in every if not np.isnan(self.mu[row]).all()] or [*every]
         pool = np.nanmean if how == "mean" else np.nanmax
@@ -125,7 +124,6 @@ def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
     layer, there is no score. ValueError for no pivot, or nothing beside it; for other axes; as
     `alignment.unit_vectors`, with the layer.
     """
-    checks.arrays(states)
     checks.one_of(pivot, states, "pivot among the vectors")
     languages = tuple(language for language in states if language != pivot)
     if not languages:

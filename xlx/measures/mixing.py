@@ -285,9 +285,7 @@ def paired_difference(
     two may have unequal numbers of seeds, independent ones, and be no shares (`auc_values`).
     """
     (_, first), (_, second) = (checked_scores(x, languages, -1) for x in (scores, others))
-    if first.shape[1:] != second.shape[1:]:
-        shapes = f"{first.shape[1:]} and {second.shape[1:]}"
-        raise MixingError(f"shapes {shapes} are not of the same examples")
+    _check_alike(first, second)
     named = Groups.named(first.shape[-1], groups)
     estimate = named.estimate(first, second, average=_settings)
     return _by_language(languages, score=(estimate.score, *estimate.ends()))
@@ -302,9 +300,8 @@ def averages(
     With ``other``, of another model on the same examples, what is above it (paired). Columns
     ``score``, ``low``, ``high``; symmetric.
     """
-    if other is not None and other.shape[1:] != each.shape[1:]:
-        shapes = f"{each.shape[1:]} and {other.shape[1:]}"
-        raise MixingError(f"shapes {shapes} are not of the same examples")
+    if other is not None:
+        _check_alike(each, other)
     estimate = Groups.named(each.shape[-1], groups).estimate(each, other)
     low, high = estimate.ends()
     return pd.DataFrame({"score": estimate.score, "low": low, "high": high})
@@ -398,6 +395,13 @@ def _label_masks(
             f"{', '.join(groups_of_labels)}: contributions add up only if each label is"
         )
     return masks
+
+
+def _check_alike(first: np.ndarray, other: np.ndarray) -> None:
+    """MixingError where two grids, of any seeds, are not of the same examples."""
+    if first.shape[1:] != other.shape[1:]:
+        shapes = f"{first.shape[1:]} and {other.shape[1:]}"
+        raise MixingError(f"shapes {shapes} are not of the same examples")
 
 
 def _settings(grids: np.ndarray) -> np.ndarray:

@@ -91,10 +91,9 @@ class Fitting:
 
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name) for name in ("batch_size", "max_epochs", "patience")}
-        sizes |= {"hidden": 1 if self.hidden is None else self.hidden}
-        for name, value in (sizes | {"number of seeds": len(self.seeds)}).items():
-            if value < 1:
-                raise ValueError(f"{name} is {value}: it has to be at least 1")
+        sizes |= {"hidden": self.hidden, "number of seeds": len(self.seeds)}
+        for name, value in sizes.items():
+            checks.whole(value, name)
         checks.one_of(self.activation, ACTIVATIONS, "activation")
 
 

@@ -29,10 +29,7 @@ LEVEL = 0.95
 def require(table: pd.DataFrame, columns: Sequence[str]) -> None:
     """ValueError for a column that is not there, or in which a value is missing."""
     for column in columns:
-        if column not in table:
-            raise ValueError(
-                f"there is no column {column!r}: the table has {', '.join(map(str, table.columns))}"
-            )
+        checks.one_of(column, table, "column")
         missing = table[column].isna().to_numpy()
         if missing.any():
             raise ValueError(
@@ -231,7 +228,7 @@ def correlations(
     ``high`` and ``n``, the number of rows; NaN where these are fewer than three, or x or y is
     missing in one of them or the same in all. ``options`` as of `correlation`.
     """
-    require(table, checks.several(by, "columns of groups", once=True))
+    require(table, checks.several(by, "columns of groups"))
     for column in (x, y):
         checks.one_of(column, table, "column")
     lines = []

@@ -44,8 +44,7 @@ class Mexa(options.Aligning):
         """Say what it takes, score every language, write ``mexa.csv`` and ``mexa.html``."""
         options.tell_downloads([self.model])
         model = inputs.reported_model(self.model, **self.how)
-        if self.sentences is not None:
-            checks.whole(self.sentences, "--sentences", least=2)
+        checks.whole(self.sentences, "--sentences", least=2)
         corpus, notes = inputs.reported_text(self.text, self.codes, self.sentences, seed=None)
         pivot = inputs.pivot_of(corpus, self.pivot)
         in_pivot = self.scores_in(pivot)

@@ -117,7 +117,7 @@ class Igap(options.Asking):
         languages, sizes, usual, untrained = SHIPPED[self.task]
         source, codes = inputs.code_of(self.source), self.codes or languages
         codes = codes if source in codes else [source, *codes]
-        task = labelled_task(self.task, checks.several(codes, "languages", once=True), **sizes)
+        task = labelled_task(self.task, checks.several(codes, "languages"), **sizes)
         if len(codes) < 2:
             raise ValueError(f"--languages has no other than {source}: name one to transfer to")
         config = loading.configuration(model.name).get_text_config()

@@ -104,8 +104,7 @@ class Mixing(options.Asking):
 
     def run(self) -> None:
         """Say what is asked, ask it, write ``mixing.csv``, ``cells.csv`` and ``mixing.html``."""
-        if self.pairs is not None:
-            checks.whole(self.pairs, "--pairs", least=2)
+        checks.whole(self.pairs, "--pairs", least=2)
         task, classes = task_of(self.model, options.listed(self.labels))
         sets, label = asked_sets(task, self.codes, self.pairs), identity.title(self.model)
         alone = {
@@ -190,7 +189,7 @@ def asked_sets(
     Of a `READER` the questions, one of a paragraph unless more are asked for than those. TextError
     as `labelled.parallel_examples` and `parallel_questions`.
     """
-    codes, n = checks.several(languages or task.usual, "languages", once=True), n or task.n
+    codes, n = checks.several(languages or task.usual, "languages"), n or task.n
     if task is READER:
         sets, _ = parallel_questions("xquad", codes, per_context=1)
         if n > len(sets[codes[0]]):

@@ -124,9 +124,8 @@ class Report(options.Aligning):
     def _text(self) -> tuple[ParallelCorpus, list[str]]:
         """The text, of a quick report few sentences in few languages; what is to be known of it."""
         n = QUICK if self.quick else None
-        if self.sentences is not None:
-            checks.whole(self.sentences, "--sentences", least=3)  # to leave one out
-            n = self.sentences
+        checks.whole(self.sentences, "--sentences", least=3)  # to leave one out
+        n = self.sentences or n
         corpus, notes = inputs.reported_text(self.text, self.codes, n)
         if not self.quick or self.languages:
             return corpus, notes

@@ -145,20 +145,23 @@ def _in_words(hint: Any) -> str:
     return _WORDS.get(kind, kind.__name__)
 
 
-def several(
-    values: Any, what: str, kind: type[ValueError] = ValueError, *, once: bool = False
-) -> list[Any]:
-    """The values as a list; no string or single value; with ``once``, some, and each once."""
+def several(values: Any, what: str, kind: type[ValueError] = ValueError) -> list[Any]:
+    """The values as a list: no string or single value, but some, and each once."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise kind(
             f"{what} are due in a list, and {shown(values)} is none: give [...], also of one"
         )
     values = list(values)
-    if once and not values:
+    if not values:
         raise kind(f"no {what} are given: name one or more")
-    if once and (twice := [value for i, value in enumerate(values) if value in values[:i]]):
+    if twice := [value for i, value in enumerate(values) if value in values[:i]]:
         raise kind(f"{what}: {shown(twice[0])} is given twice")
     return values
+
+
+def reason(error: Exception) -> str:
+    """What an error says, in a line; by its name where it says nothing."""
+    return str(error).strip().partition("\n")[0][:500] or type(error).__name__
 
 
 def shown(value: Any) -> str:
@@ -195,9 +198,8 @@ def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = Fal
     """The layers as asked for, or all; with `from_last`, negative ones count from the last."""
     if chosen is None:
         return list(range(n_layers))
-    chosen = several(chosen, "layers")
     known = range(-n_layers if from_last else 0, n_layers)
-    outside = [x for x in chosen if not isinstance(x, int | np.integer) or x not in known]
+    outside = [x for x in chosen if x not in known]
     if outside or not chosen:
         raise ValueError(
             f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
@@ -215,11 +217,11 @@ def level(value: float) -> float:
 
 def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Pairs of two languages, each pair once."""
-    pairs = [tuple(several(pair, "the languages of a pair")) for pair in several(chosen, "pairs")]
+    pairs = [*map(tuple, chosen)]
     for pair in pairs:
-        if len(pair) != 2 or pair[0] == pair[1]:
+        if pair[0] == pair[1]:
             raise ValueError(f"{pair} is no pair: give two different languages")
-    return several(pairs, "pairs of languages", once=True)
+    return several(pairs, "pairs of languages")
 
 
 def one_of(
@@ -232,28 +234,10 @@ def one_of(
         raise kind(f"there is no {what} {shown(value)}: choose {choice}")
 
 
-def whole(
-    value: Any, what: str, kind: type[ValueError] = ValueError, least: int | None = 1
-) -> None:
-    """A whole number that is large enough."""
-    right = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not right or (least is not None and value < least):
-        small = "" if least is None else f", {least} or more"
-        raise kind(f"{what} is {shown(value)}: it must be a whole number{small}")
-
-
-def tag(value: Any, kind: type[ValueError]) -> None:
-    """A language is named by text."""
-    if not isinstance(value, str):
-        raise kind(f"{shown(value)} is no language tag: give text, such as 'de'")
-
-
-def loaded(corpus: Any) -> None:
-    """A corpus that was loaded: sentences by language."""
-    if not hasattr(corpus, "sentences"):
-        raise ValueError(
-            f"{shown(corpus)} is no corpus: give what `parallel.load` makes of a name or folder"
-        )
+def whole(value: Any, what: str, kind: type[ValueError] = ValueError, least: int = 1) -> None:
+    """A whole number that is large enough, or None."""
+    if value is not None and (not _fits(value, int) or value < least):
+        raise kind(f"{what} is {shown(value)}: it must be a whole number, {least} or more")
 
 
 def arrays(states: Mapping[str, Any]) -> None:

@@ -264,7 +264,7 @@ def _trusted(path: Path, read: Callable[[bytes], Any]) -> Any:
     try:
         return read(path.read_bytes())
     except (store.Damaged, pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = checks.reason(error)
         message = f"{path} is not used: {reason}; its results count as missing"
         warnings.warn(message, store.StoreWarning, stacklevel=3)
         return None

@@ -43,11 +43,9 @@ class Settings:
     ledger: Path = paths.RESULTS  #: the results that the repository ships
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
+        checks.one_of(self.policy, POLICIES, "policy", SettingsError)
         for name in ("workers", "token_budget"):
-            if (number := getattr(self, name)) is not None and number < 1:
-                raise SettingsError(f"{name} is {number}: give 1 or more")
+            checks.whole(getattr(self, name), name, SettingsError)
 
 
 # No ContextVar: a kernel may give each cell a context, and what one sets has to hold in the next.
@@ -78,8 +76,8 @@ class settings:
 
     def __init__(self, **changes: Any) -> None:
         names = [field.name for field in fields(Settings)]
-        if unknown := [name for name in changes if name not in names]:
-            raise SettingsError(f"there is no setting {unknown[0]!r}: {', '.join(names)}")
+        for name in changes:
+            checks.one_of(name, names, "setting", SettingsError)
         changes |= {name: Path(changes[name]) for name in ("cache", "ledger") if name in changes}
         global _current
         self._before = current()

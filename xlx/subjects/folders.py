@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from xlx.results import checks
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
 
@@ -218,7 +219,7 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             "which could run code when read: get the model as safetensors"
         ) from None
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:500] or type(error).__name__
+        reason = checks.reason(error)
         if isinstance(error, ImportError):
             problem = f"needs a package that is not installed: {reason}"
         elif "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet

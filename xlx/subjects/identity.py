@@ -128,8 +128,7 @@ def _hub_errors(name: str, revision: str | None = None) -> Iterator[None]:
         problem = "is not (whole) in the hub cache, and the hub cannot be asked, being offline: "
         problem += f"check the spelling, or where there is a network, `hf download {name}`"
     except (errors.HTTPError, ConnectionError, TimeoutError) as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        problem = f"is not given out by the hub ({reason}): try again later"
+        problem = f"is not given out by the hub ({checks.reason(error)}): try again later"
     raise ModelNotFoundError(
         f"there is no model {name!r}{f' at revision {revision!r}' if revision else ''} here: not "
         f"among the shipped ones ({', '.join(shipped) or NOT_HERE}), no folder, and it {problem}"
@@ -319,14 +318,13 @@ def series_name(model: Any) -> str:
     return title(model.name.removesuffix(suffix))
 
 
+@checks.typed()
 def find(
-    name: Name, step: int | None = None, revision: str | None = None
+    name: str | os.PathLike | Checkpoint, step: int | None = None, revision: str | None = None
 ) -> tuple[str, Path, int | None]:
     """A model's label, the folder of its files and its step; arguments and errors of `load`."""
-    if not isinstance(name, str | os.PathLike | Checkpoint) or not str(name):
-        loaded = f"{name.name}, which is loaded already," if isinstance(name, Identity) else name
-        problem = "is no name of a model: give a shipped one, a folder or a hub's"
-        raise ValueError(f"{checks.shown(loaded)} {problem}")
+    if not str(name):
+        raise ValueError("'' is no name of a model: give a shipped one, a folder or a hub's")
     if twin_parts(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")

@@ -4,7 +4,6 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -65,13 +64,9 @@ class Recipe:
             checks.one_of(getattr(self, name), known, name, FinetuningError)
         for name in _WHOLE:
             checks.whole(getattr(self, name), name, FinetuningError)
-        if self.max_length is not None:
-            checks.whole(self.max_length, "max_length", FinetuningError)
         for name, (due, fits) in _NUMBERS.items():
             value = getattr(self, name)
-            if value is None and name == "dropout":
-                continue
-            if not (isinstance(value, Real) and math.isfinite(value) and fits(value)):
+            if value is not None and not (math.isfinite(value) and fits(value)):
                 raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
 
     def n_steps(self, n: int) -> int:
@@ -95,7 +90,7 @@ class Recipe:
 
 
 _CHOICES = {"algorithm": ALGORITHMS, "dtype": OF_TRAINING, "schedule": ("constant", "linear")}
-_WHOLE = ("epochs", "batch_size", "every", "stride", "longest_answer", "length_pool")
+_WHOLE = ("epochs", "batch_size", "every", "stride", "longest_answer", "length_pool", "max_length")
 _NUMBERS = {
     **dict.fromkeys(("learning_rate", "clip"), ("above 0", lambda x: x > 0)),
     **dict.fromkeys(("warmup", "dropout"), ("0 or more, below 1", lambda x: 0 <= x < 1)),
@@ -123,9 +118,8 @@ class Sparing:
     logits: bool = True
 
     def __post_init__(self) -> None:
-        if self.every is not None and self.every < 1:
-            raise FinetuningError(f"every is {self.every} steps: it must be 1 or more")
-        if bad := [window for window in self.windows if len(window) != 2 or not window[1] > 0]:
+        checks.whole(self.every, "every", FinetuningError)
+        if bad := [window for window in self.windows if not window[1] > 0]:
             raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
 
 

@@ -200,6 +200,7 @@ class Encoder(Identity):
             limits.append(int(self.tokenizer.model_max_length))
         return min(limits, default=None)
 
+    @checks.typed()
     def limit(self, max_length: int | None, *, pair: bool = False) -> int | None:
         """Tokens an input may have: ``max_length``, or where that is None what the model takes.
 
@@ -207,7 +208,6 @@ class Encoder(Identity):
         """
         if max_length is None:
             return self.max_length
-        checks.whole(max_length, "max_length", least=None)
         if self.max_length is not None and max_length > self.max_length:
             raise ValueError(
                 f"max_length is {max_length}, but {self.name!r} takes {self.max_length} tokens"
@@ -386,9 +386,9 @@ def observed(encoder: Encoder) -> Observed:
         passes = [[row], [other], [row, other], [row, longer]]
         seen = [token_states(encoder, [{"input_ids": x} for x in rows]) for rows in passes]
     except Exception as error:  # whatever code of an architecture raises
-        reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
         raise ValueError(
-            f"{encoder.name!r} reads no row of tokens ({reason}): give a language model"
+            f"{encoder.name!r} reads no row of tokens ({checks.reason(error)}): give a language "
+            "model"
         ) from error
     if len(ids) < 7 or not seen[0] or any(x.shape[1:2] != (4,) for x in seen[0]):
         return Observed()  # what is wrong is said where states are read

@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from xlx.results import store
+from xlx.results import checks, store
 from xlx.results.deferred import deferred
 from xlx.subjects import identity
 from xlx.subjects.folders import code_of_its_own
@@ -221,9 +221,9 @@ def _head(kind: str, folder: Path, config: dict[str, Any], drawn: bool) -> torch
             held = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
             linear.load_state_dict({key.removeprefix("linear."): x for key, x in held.items()})
         except Exception as error:  # torn files raise bare exceptions, of several libraries
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise ValueError(
-                f"the weights in {folder} do not fit its config.json ({reason}): fetch it again"
+                f"the weights in {folder} do not fit its config.json "
+                f"({checks.reason(error)}): fetch it again"
             ) from None
     return torch.nn.Sequential(linear, _activation(config)())
 

@@ -116,16 +116,6 @@ def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
     return list(number), inverse, np.unique(inverse, return_index=True)[1]
 
 
-def check_strings(texts: Sequence[str], what: str) -> None:
-    """Refuse what is no list of strings, of whole characters."""
-    if isinstance(texts, str):
-        raise ValueError(f"{what}: a single string was given where a list of sentences is due")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"{what}, position {position}: {text!r} is no string")
-    checks.whole_characters(texts, what)
-
-
 def check_vocabulary(
     encoder: Encoder, ids: Sequence[Sequence[int]], name: Callable[[int], str]
 ) -> None:
@@ -221,7 +211,7 @@ def embed_poolings(
     special_tokens: bool = False,
 ) -> dict[str, SentenceStates]:
     """`embed` with several poolings, by pooling; the model reads each sentence once."""
-    check_strings(sentences, "sentences")
+    checks.whole_characters(sentences, "sentences")
     poolings = check_poolings(encoder, poolings)
     ways = [(pooling, special_tokens) for pooling in poolings]
     states = [_kept_states(_states_ask(encoder, way, max_length, sentences)) for way in ways]
@@ -298,8 +288,6 @@ def embed_corpus(
     occurrences get the vector of the first one, so distances to them are equal, not nearly so.
     Options and errors as `embed`, naming the language; a zero vector is an error too.
     """
-    for language in corpus.languages:
-        check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
     check_poolings(encoder, [pooling])
     pooled = dict(kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
     states = {code: of_code.states for code, of_code in pooled.items()}
@@ -359,10 +347,7 @@ def bag_of_subwords(
 
     By language ``(n_sentences, vocabulary)``, cut at ``max_length`` as the model's input is.
     """
-    for language, sentences in corpus.sentences.items():
-        check_strings(sentences, f"language {language!r} of {corpus.name!r}")
-    counts = {x: subword_counts(encoder, y, max_length) for x, y in corpus.sentences.items()}
-    return counts
+    return {x: subword_counts(encoder, y, max_length) for x, y in corpus.sentences.items()}
 
 
 def subword_counts(

@@ -20,7 +20,7 @@ from xlx.results import checks, progress
 from xlx.results.deferred import deferred
 from xlx.subjects import states
 from xlx.subjects.loading import Encoder
-from xlx.subjects.states import SentenceStates, check_strings, tokenise
+from xlx.subjects.states import SentenceStates, tokenise
 
 torch = deferred("torch")
 
@@ -39,6 +39,7 @@ class WordStates:
     n_empty: int  # words of which the tokenizer made no subword
 
 
+@checks.typed()
 def embed_words(
     encoder: Encoder,
     sentences: Sequence[Sequence[str]],
@@ -52,8 +53,8 @@ def embed_words(
     counted (default: what the model takes). ValueError if a sentence is no list of words or has
     none, an option or the tokenizer does not fit, or a state is not a finite number.
     """
-    for i, words in enumerate(checks.several(sentences, "sentences")):
-        check_strings(words, f"sentence {i}")
+    checks.whole_characters([*map(tuple, sentences)], "sentences")
+    for i, words in enumerate(sentences):
         if len(words) == 0:
             raise ValueError(f"sentence {i} has no words: drop it")
     checks.one_of(subword, WORD_SUBWORDS, "subword")
@@ -188,6 +189,7 @@ def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:
 FORMS = ("joint", "concatenated")
 
 
+@checks.typed()
 def embed_pairs(
     encoder: Encoder,
     first: Sequence[str],
@@ -203,8 +205,7 @@ def embed_pairs(
     joint pair loses tokens of its longer sentence first. ValueError if the numbers of sentences
     differ, an option does not fit the model, a sentence has no token, or a state is not finite.
     """
-    check_strings(first, "first")
-    check_strings(second, "second")
+    checks.whole_characters([*zip(first, second, strict=False)], "pairs")
     checks.one_of(form, FORMS, "form")
     n = len(first)
     if n != len(second):

@@ -192,8 +192,10 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
         same = [name for name in there if name == model]
         same = same or [name for name in there if Path(name).name == Path(model).name]
         if len(same) != 1:
-            what = f"{' and '.join(same) or 'None'} of the models with results may be {model}"
-            raise TextError(f"{what}; there are {', '.join(there) or 'none'}.")
+            raise TextError(
+                f"{' and '.join(same) or 'None'} of the models with results may be {model}"
+                f"; there are {', '.join(there) or 'none'}."
+            )
         called[same[0]] = str(model)
     rows = table[table["model"].isin(called)]
     for (model, task), languages in rows.groupby(["model", "task"], sort=False)["language"]:
@@ -206,7 +208,7 @@ def score_files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
     """JSON files and tables, and whether each is named itself, not found in a folder."""
     files = [files] if isinstance(files, str | Path) else files
     listed: dict[Path, bool] = {}
-    for path in map(Path, checks.several(files, "results files", TextError)):
+    for path in map(Path, files):
         path = path if path.exists() else paths.ROOT / path
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
@@ -251,8 +253,9 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Place and values of each row of a results file; none of another file, unless ``asked``."""
     results = _inner(content := _read_json(file), "results")
     if results is None and asked:
-        what = f"{file} has no field 'results'"
-        raise TextError(f"{what}; give a results file of lm-evaluation-harness.")
+        raise TextError(
+            f"{file} has no field 'results'; give a results file of lm-evaluation-harness."
+        )
     for name in filter(_task_of, results or ()):
         task, language, metrics = _task_of(name)
         where, scores = f"{file}, results.{name}", _inner(results, name) or {}
@@ -260,8 +263,10 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         fitting = [[x for x in scores if x.split(",")[0] == metric] for metric in metrics]
         fields = next(filter(None, fitting), [])
         if not fields and task in _TASKS:
-            what = f"{where} has no field '{metrics[0]},none' (nor {metrics[0]!r})"
-            raise TextError(f"{what}, but {', '.join(scores) or 'nothing'}.")
+            raise TextError(
+                f"{where} has no field '{metrics[0]},none' (nor {metrics[0]!r})"
+                f", but {', '.join(scores) or 'nothing'}."
+            )
         fields = [x for x in fields if x.endswith(",none")] or fields
         samples = _inner(_inner(content, "n-samples"), name) or {}
         n = samples.get("effective", samples.get("original"))  # what a limit has left

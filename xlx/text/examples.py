@@ -116,8 +116,10 @@ def check_parallel(rows: Rows, reference: Rows) -> None:
     """Raise TextError where two sets are not of the same rows in the same order."""
     unit, language, first = rows.unit, rows.language, reference.language
     if (n := len(rows)) != len(reference):
-        sizes = f"{rows.name} has {n} {unit}s and {reference.name} {len(reference)}"
-        raise TextError(f"{sizes}: no translations of each other; `common` keeps what all have")
+        raise TextError(
+            f"{rows.name} has {n} {unit}s and {reference.name} {len(reference)}"
+            ": no translations of each other; `common` keeps what all have"
+        )
     if getattr(rows, "classes", ()) != getattr(reference, "classes", ()):
         raise TextError(f"{rows.name} and {reference.name} have different classes")
     here, theirs = (zip(x.ids, x.row_labels, strict=True) for x in (rows, reference))
@@ -174,8 +176,7 @@ def shortest(
     first so many questions of a context (of the first language) alone.
     """
     for what, number in (("n", n), ("per_context", per_context)):
-        if number is not None:
-            checks.whole(number, what, TextError)
+        checks.whole(number, what, TextError)
     sets = list(aligned(by_language).values())
     order = np.argsort(sum(rows.lengths for rows in sets), kind="stable").tolist()
     if per_context is not None:
@@ -244,8 +245,8 @@ class Examples(Rows):
     crossing: ClassVar[str] = "second"
 
     def __post_init__(self) -> None:
-        labels = np.asarray(self.labels)
-        object.__setattr__(self, "labels", labels.astype(np.int64))
+        labels = self.labels.astype(np.int64)
+        object.__setattr__(self, "labels", labels)
         super().__post_init__()
         if len(labels) and not (labels.min() >= 0 and labels.max() < len(self.classes)):
             some = ", ".join(self.classes)

@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from xlx.results import paths
+from xlx.results import checks, paths
 
 #: What stands for a line break inside a sentence, so that a sentence is always one line of a file.
 _LF, _CR = "\u2424", "\u240d"
@@ -183,8 +183,7 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
     except TextError:
         raise
     except Exception as error:  # of torn files: whatever pyarrow and expat raise
-        reason = str(error).strip().replace("\n", " ") or type(error).__name__
-        raise TextError(f"{where} is no table of text ({reason}).") from None
+        raise TextError(f"{where} is no table of text ({checks.reason(error)}).") from None
 
 
 def _segment(element: ElementTree.Element | None) -> str:

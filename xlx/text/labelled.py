@@ -315,21 +315,21 @@ def resolved(
 ) -> tuple[str, str]:
     """Code of the language and source that `load_labelled` is asked for; its errors."""
     for what, value, known in (("task", task, LABELS), ("split", split, SPLITS)):
-        if value not in known:
-            raise TextError(f"There is no {what} {value!r}; there are {', '.join(known)}.")
+        checks.one_of(value, known, what, TextError)
     # Only SIB-200 has several varieties of a language.
     language = parse_tag(language) if task == "TOPIC" else base_code(language)
     if source is None:
         source = _DEFAULTS[task]
         if task == "NER" and path is None:
             source = _entities(language, files.stamp("labelled")) or source
-    about = _SOURCES.get(source)
-    if about is None or about.task != task:
-        some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
-        raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
+    of_task = {name: about for name, about in _SOURCES.items() if about.task == task}
+    checks.one_of(source, of_task, f"source of {task}", TextError)
+    about = of_task[source]
     if split not in about.only:
-        what = f"{source} has no {split} part, only {' and '.join(about.only)}"
-        raise TextError(f"{what}; take source={_DEFAULTS[task]!r}.")
+        raise TextError(
+            f"{source} has no {split} part, only {' and '.join(about.only)}"
+            f"; take source={_DEFAULTS[task]!r}."
+        )
     if path is not None and not about.layout:
         raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
     return language, source
@@ -367,7 +367,7 @@ def parallel_examples(
     Returns the sets and how many examples `common` left out; ``options`` and errors are those of
     `load_labelled`.
     """
-    codes = checks.several(languages, "languages", once=True)
+    codes = checks.several(languages, "languages")
     if task in ("POS", "NER"):
         raise TextError(f"{task} labels words: there are NLI, PI and TOPIC to classify")
     sets, left_out = common({x: load_labelled(task, x, split, **options) for x in codes})
@@ -394,8 +394,10 @@ def _entry_of(source: str, language: str, split: str, stamp: tuple) -> Mapping[s
         language = _variety(language, _shipped_varieties(stamp)) or language
     row = files.entry("labelled", _how_to_get(source), language, source=source)
     if not row[split]:
-        what = f"No {split} part of {source} is shipped in {language}, only in English."
-        raise TextError(f"{what} {_how_to_get(source)}")
+        raise TextError(
+            f"No {split} part of {source} is shipped in {language}, only in English."
+            f" {_how_to_get(source)}"
+        )
     return MappingProxyType(row)
 
 
@@ -471,13 +473,15 @@ def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
         except TextError:
             continue
         if label in by_label:
-            twice = f"{path} has {label} twice ({by_label[label]}, {file})"
-            raise TextError(f"{twice}; give the folder of one.")
+            raise TextError(
+                f"{path} has {label} twice ({by_label[label]}, {file}); give the folder of one."
+            )
         by_label[label] = file
     labels = codes_of(by_label)
     if (code := _variety(language, labels)) is None:
-        what = f"{path} has no {split} part of sib200 in {language}."
-        raise TextError(f"{what} {_how_to_get('sib200')}")
+        raise TextError(
+            f"{path} has no {split} part of sib200 in {language}. {_how_to_get('sib200')}"
+        )
     return code, by_label[labels[code]]
 
 

@@ -231,11 +231,11 @@ def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
     string: "POS CL"). Raises ValueError for a column that Table 2 does not have.
     """
     column = task if setup is None else f"{task} {setup}"
-    if column not in TABLE_2:
-        raise ValueError(f"Table 2 has no column {column!r}; it has {', '.join(TABLE_2)}.")
+    checks.one_of(column, TABLE_2, "column of Table 2")
     return tuple(code for code, language in LANGUAGES.items() if column in language.tasks)
 
 
+@checks.typed(TextError)
 def parse_tag(tag: str) -> str:
     """Canonical form of a language tag, its parts joined by underscores.
 
@@ -246,7 +246,6 @@ def parse_tag(tag: str) -> str:
 
     Raises TextError for a tag of more than these three, or that names none that exists.
     """
-    checks.tag(tag, TextError)
     return _parsed(tag)
 
 

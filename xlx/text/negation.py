@@ -75,8 +75,7 @@ def matched(
     labels = negated(english) if labels is None else labels
     fits = (lengths >= SHORTEST) & (lengths <= LONGEST)
     sides = sorted((np.flatnonzero(fits & (labels == side)) for side in (0, 1)), key=len)
-    if n is not None:
-        checks.whole(n, "n", TextError)
+    checks.whole(n, "n", TextError)
     half = len(sides[0]) if n is None else n // 2
     if not 0 < half <= len(sides[0]) or (n is not None and n % 2):
         few = f"{len(sides[0])} sentences of each class fit: n is an even number up to twice that"
@@ -124,8 +123,8 @@ def parts(
     """
     everything = parallel.load(LEARNT, drop_duplicates=True)
     there = everything.languages
-    if lacking := [code for code in languages if code not in there]:
-        raise TextError(f"negation has no {lacking[0]}: it has {', '.join(there)}")
+    for code in languages:
+        checks.one_of(code, there, "negation in", TextError)
     train = denials(everything, n_train, seed)
     corpora = [parallel.load(name, there, drop_duplicates=True) for name in UNREAD]
     tests = [denials(corpus, n_test, seed) for corpus in corpora]

@@ -263,12 +263,14 @@ def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> li
     spelled = {_canonical(tag): key for key, tag in keys.items()} | {key: key for key in keys}
     chosen, missing = [], []
     for request in [asked] if isinstance(asked, str) else asked:
-        checks.tag(request, TextError)
         tag = _canonical(request)
         key = spelled.get(request) or spelled.get(tag) or spelled.get(RENAMED.get(tag, tag))
         (chosen if key else missing).append(key or request)
     if missing or not chosen:
-        what, there = ", ".join(missing) or "no language at all", ", ".join(keys) or "none"
+        what, there = (
+            ", ".join(map(str, missing)) or "no language at all",
+            ", ".join(keys) or "none",
+        )
         raise TextError(f"{where} has no text in {what}; it has {there}.")
     return list(dict.fromkeys(chosen))
 
@@ -289,8 +291,6 @@ def keys_of(
     Of tags that mean one language (est and ekk, zho and cmn) only one can be used: that in
     ``wanted``, or none where the language is not wanted at all.
     """
-    for request in wanted or ():
-        checks.tag(request, TextError)
     named: dict[str, list[str]] = {}
     for tag in tags:
         named.setdefault(parse_tag(tag), []).append(tag)
@@ -299,8 +299,10 @@ def keys_of(
         asked = same if wanted is None else [x for x in wanted if _canonical(x) == canonical]
         exact = same if len(same) == 1 else [tag for tag in same if tag in asked]
         if asked and len(exact) != 1:
-            what = f"{where}: {' and '.join(same)} are the same language"
-            raise TextError(f"{what}; keep one of them, or ask for one by this name.")
+            raise TextError(
+                f"{where}: {' and '.join(same)} are the same language"
+                "; keep one of them, or ask for one by this name."
+            )
         spelled.update((canonical, tag) for tag in exact)
     code_of = {tag: code for code, tag in chosen.items()}
     codes = Counter(base_code(tag) for tag in spelled if spelled[tag] not in code_of)
@@ -601,7 +603,7 @@ class ParallelCorpus:
         return f"ParallelCorpus({self.name!r}: {self.n_sentences} in {' '.join(self.languages)})"
 
     @checks.typed()
-    def select(self, languages: Iterable[str]) -> "ParallelCorpus":
+    def select(self, languages: str | Iterable[str]) -> "ParallelCorpus":
         """The corpus in these languages, in this order. Raises TextError for one it lacks."""
         codes = resolve(languages, {code: code for code in self.sentences}, self.name)
         return replace(self, sentences={code: self.sentences[code] for code in codes})
@@ -653,7 +655,7 @@ class ParallelCorpus:
 @checks.typed(TextError)
 def load(
     name: str | Path,
-    languages: Iterable[str] | None = None,
+    languages: str | Iterable[str] | None = None,
     *,
     path: str | Path | None = None,
     drop_duplicates: bool = False,
@@ -682,7 +684,7 @@ def load(
     network.
     """
     known = ", ".join(ORIGINS)
-    if not isinstance(name, str | Path) or not str(name):
+    if not str(name):
         raise TextError(f"{checks.shown(name)} is no corpus: give one of {known}, or a folder.")
     if str(name) in ORIGINS:
         corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
@@ -701,7 +703,7 @@ def load(
     elif repeats:
         notes = (*notes, _repeated(corpus, repeats))
     for note in notes:
-        warnings.warn(f"{corpus.name}: {note}", CorpusWarning, stacklevel=2)
+        warnings.warn(f"{corpus.name}: {note}", CorpusWarning, stacklevel=3)
     if len(corpus) < 2:
         left = "without the repeated ones" if drop_duplicates and repeats else "in all"
         raise TextError(

@@ -128,12 +128,9 @@ def load_questions(
     Raises TextError (a ValueError) for what there is not, for malformed files (with the place) and
     a shipped file that was changed; FileNotFoundError where there is nothing at ``path``.
     """
-    if source not in _SOURCES:
-        raise TextError(f"there is no source {source!r}; there are {', '.join(_SOURCES)}")
+    checks.one_of(source, _SOURCES, "source", TextError)
     url, parts = _SOURCES[source]
-    if split not in parts:
-        there = " and ".join(parts)
-        raise TextError(f"{source} has no {split!r} part with answers; it has {there}")
+    checks.one_of(split, parts, f"part of {source} with answers", TextError)
     language = base_code(language)
     if source == "squad" and language != "en":
         raise TextError(f"SQuAD is in English (en), not in {language}")

@@ -122,20 +122,25 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
                 continue
             start, end = int(span[1]), int(span[3])
             if start != n + 1 or start <= last or end <= start:
-                what = f"the range {start}-{end} after word {n}"
-                raise wrong(f"{what}; it stands before its words, two or more.")
+                raise wrong(
+                    f"the range {start}-{end} after word {n}"
+                    "; it stands before its words, two or more."
+                )
             last = end
             tokens.append(form)
             continue
         if number != str(n + 1):
-            what = f"word {number[:20]} follows word {n}"
-            raise wrong(f"{what}; words are numbered 1, 2, 3 and so on.")
+            raise wrong(
+                f"word {number[:20]} follows word {n}; words are numbered 1, 2, 3 and so on."
+            )
         if not form.strip():
             raise wrong("a word without form.")
         tag = intern("CCONJ" if tag == "CONJ" else tag)
         if tag not in UPOS:
-            what = f"{form!r} has the tag {tag!r}, which is none of UD's 17 ({' '.join(UPOS)})"
-            raise wrong(f"{what}; is this CoNLL-U with UPOS tags?")
+            raise wrong(
+                f"{form!r} has the tag {tag!r}, which is none of UD's 17 ({' '.join(UPOS)})"
+                "; is this CoNLL-U with UPOS tags?"
+            )
         head = int(head) if _NUMBER.fullmatch(head) else None
         form = intern(form)  # of millions of words few are different
         words.append(Word(form, tag, features, head, intern(relation), line))
