@@ -111,6 +111,13 @@ def test_what_cannot_be_embedded_is_named(encoders, name, sentences, options, me
         embed_poolings(encoders[name], SENTENCES, [])
 
 
+def test_states_that_are_pairs_are_refused(encoders, monkeypatch) -> None:
+    pair = torch.ones(1, 2, encoders["bert"].dim), torch.ones(1)  # as PEGASUS-X has them
+    monkeypatch.setattr(states_module, "token_states", lambda encoder, rows: (pair,))
+    with pytest.raises(ValueError, match=r"shapes \[\(\)\], where .* it is no Transformer"):
+        states_module.hidden_states(encoders["bert"], [{"input_ids": [1, 2]}])
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_numbers_that_are_none_are_named(folders, value) -> None:
     encoder = loading.load(folders["xlm-roberta"], device="cpu")

@@ -99,7 +99,7 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
     """
     shape = (len(rows), max(len(row["input_ids"]) for row in rows), encoder.dim)
     states = token_states(encoder, rows)
-    shapes = [tuple(state.shape) for state in states]
+    shapes = [tuple(getattr(state, "shape", ())) for state in states]
     if shapes != [shape] * (encoder.n_layers + 1):
         raise ValueError(
             f"{encoder.name!r} gives hidden states of shapes {shapes}, where "
