@@ -334,7 +334,7 @@ def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> 
     table = table.sort_values("task", key=lambda task: task.map(order.index), kind="stable")
     width = statistics.half_width(table["stderr"].to_numpy(float))
     return table.assign(
-        expected=expected(table["mu"], table["english"]),
+        expected=expected(table["mu"], 1.0) * table["english"],
         low=table["score"] - width,
         high=table["score"] + width,
         panel=table["text"] + ", " + table["layers"],

@@ -115,6 +115,7 @@ def average(
     MD and MD among sentences of like length.
     """
     checks.one_of(task, measured.tasks, "task")
+    by = list(by)
     for key in by:
         checks.one_of(key, ("layer", "language"), "average by")
     rows = layers_of_mean(len(measured.layers), layers, embedding_layer)

@@ -232,9 +232,7 @@ BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
 
 
 @checks.typed()
-def expected(
-    mu: np.ndarray | pd.Series | float, english_score: np.ndarray | pd.Series | float
-) -> np.ndarray:
+def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.ndarray:
     """The adjusted score, μ times the score of the task in English (section 5.2, Table 6).
 
     In units of the task's score, a share in [0, 1]. Raises ValueError outside of that.

@@ -199,6 +199,7 @@ def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = Fal
     if chosen is None:
         return list(range(n_layers))
     known = range(-n_layers if from_last else 0, n_layers)
+    chosen = list(chosen)
     outside = [x for x in chosen if x not in known]
     if outside or not chosen:
         raise ValueError(
