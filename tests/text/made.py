@@ -55,6 +55,8 @@ def examples(language: str = "en", n: int = 4, **changes: object) -> Examples:
         classes=("no", "yes"),
         ids=tuple(map(str, range(n))),
     )
+    if "labels" in changes:
+        changes["labels"] = np.array(changes["labels"])
     return replace(made, **changes)
 
 
