@@ -190,7 +190,7 @@ def takes(face: Callable, name: str, value: Any) -> bool:
 
 
 def ours(error: BaseException) -> bool:
-    """Whether a `raise` of the package's made the error, in one line."""
+    """Whether the package itself raised the error, in one line."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     last = error.__traceback__
     while last.tb_next:
