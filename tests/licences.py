@@ -10,8 +10,8 @@ def licence_of(package: Distribution) -> str:
     about = package.metadata
     stated = [x for x in about.get_all("Classifier", []) if x.startswith("License :: ")]
     named = [x.rsplit(" :: ", 1)[-1] for x in stated if x != "License :: OSI Approved"]
-    word = (about["License"] or "").strip().partition("\n")[0]
-    return about["License-Expression"] or "; ".join(named) or word
+    word = (about.get("License") or "").strip().partition("\n")[0]
+    return about.get("License-Expression") or "; ".join(named) or word
 
 
 def licences() -> dict[str, str]:
