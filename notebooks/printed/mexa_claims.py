@@ -870,6 +870,12 @@ def llama_2_weaker_in_english(english_1):
     return _rows_above(english_1, "OLMo 1.7 7B", "Llama 2 7B")
 
 
+def _comparable(differences):
+    """Whether two models differ by at most 0.02 on each task, and by how much."""
+    listed = ", ".join(f"{task} {apart:+.3f}" for task, apart in differences.items())
+    return differences.abs() <= 0.02, listed
+
+
 @sentence(
     "5",
     "Mistral is comparable (to 0.02) to Gemma 1 in English",
@@ -877,11 +883,7 @@ def llama_2_weaker_in_english(english_1):
     "|difference| ≤ 0.02",
 )
 def mistral_like_gemma(english_1):
-    listed = ", ".join(
-        f"{task} {apart:+.3f}"
-        for task, apart in (english_1["Mistral 0.3 7B"] - english_1["Gemma 1 7B"]).items()
-    )
-    return (english_1["Mistral 0.3 7B"] - english_1["Gemma 1 7B"]).abs() <= 0.02, listed
+    return _comparable(english_1["Mistral 0.3 7B"] - english_1["Gemma 1 7B"])
 
 
 @sentence(
@@ -891,11 +893,7 @@ def mistral_like_gemma(english_1):
     "|difference| ≤ 0.02",
 )
 def llama_2_like_olmo(tasks_1):
-    listed = ", ".join(
-        f"{task} {apart:+.3f}"
-        for task, apart in (tasks_1["Llama 2 7B"] - tasks_1["OLMo 1.7 7B"]).items()
-    )
-    return (tasks_1["Llama 2 7B"] - tasks_1["OLMo 1.7 7B"]).abs() <= 0.02, listed
+    return _comparable(tasks_1["Llama 2 7B"] - tasks_1["OLMo 1.7 7B"])
 
 
 @sentence(

@@ -1106,6 +1106,12 @@ def distant_words():
     return [], "Figures 1, 11 and 12 are curves: no number is printed"
 
 
+def _by_reading(losses, printed):
+    """Whether each reading of a loss is the printed one, within half a point, and all readings."""
+    listed = ", ".join(f"{loss:.1f} ({unit}, {where})" for (unit, where), loss in losses.items())
+    return (losses - printed).abs() < 0.5, listed
+
+
 @sentence(
     "5",
     "NLI: a slight 4% drop (Table 7, by any reading)",
@@ -1113,10 +1119,7 @@ def distant_words():
     "|loss - 4 %| < 0.5 by reading",
 )
 def shuffled_nli(readings_7, number):
-    listed = ", ".join(
-        f"{loss:.1f} ({unit}, {where})" for (unit, where), loss in readings_7["NLI"].items()
-    )
-    return (readings_7["NLI"] - number("wa_t05")).abs() < 0.5, listed
+    return _by_reading(readings_7["NLI"], number("wa_t05"))
 
 
 @sentence(
@@ -1126,10 +1129,7 @@ def shuffled_nli(readings_7, number):
     "|loss - 3 %| < 0.5 by reading",
 )
 def shuffled_qa(readings_7, number):
-    listed = ", ".join(
-        f"{loss:.1f} ({unit}, {where})" for (unit, where), loss in readings_7["QA"].items()
-    )
-    return (readings_7["QA"] - number("wa_t06")).abs() < 0.5, listed
+    return _by_reading(readings_7["QA"], number("wa_t06"))
 
 
 @sentence(
