@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
 
 from tests.report.conftest import LANGUAGES, Written
 from tests.test_book import BROWSER, INTO_THE_SANDBOX, in_browser
 from xlx.report import explorer
 from xlx.report.page import report_page
-from xlx.report.sentences import answers_of
+from xlx.report.sentences import answer_list, answers_of
+from xlx.report.tables import Tables
 
 #: What a name tries to run, in its page and in the one around it.
 RUN = "self.document.body.dataset.ran=parent.document.body.dataset.ran=1"
@@ -130,14 +132,20 @@ def page_of(names: Sequence[str]) -> str:
     return explorer.explorer_page(data)
 
 
-def report_of(written: Written, names: Sequence[str], page: str) -> str:
-    """A report whose models, languages, text and notes have these names."""
+def renamed(written: Written, names: Sequence[str]) -> tuple[Tables, Sequence[str]]:
+    """The tables of a report whose models and languages have these names, and the models."""
     models = [*written.output["models"]]
     known = dict(zip([*models, *LANGUAGES], names, strict=False))
     tables = {name: table.replace(known) for name, table in written.tables.items()}
+    return tables, names[: len(models)]
+
+
+def report_of(written: Written, names: Sequence[str], page: str) -> str:
+    """A report whose models, languages, text and notes have these names."""
+    tables, models = renamed(written, names)
     tables["task_points"] = pd.DataFrame({x: [x] for x in names} | {"model": [""]})
     about = written.output | {"text": names[-1]}
-    about["models"] = {known[x]: about["models"][x] for x in models}
+    about["models"] = dict(zip(models, about["models"].values(), strict=True))
     answers = [x for model in about["models"] for x in answers_of(tables, model)]
     return report_page(tables, answers, about, names, explorer.in_frame(page))
 
@@ -171,6 +179,24 @@ def test_a_name_is_text_and_changes_no_structure(written: Written, seed: int) ->
     assert [x["title"] for x in json.loads(data)["texts"]] == names
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|\.write|DOMParser|Fragment", ours)
     assert not re.search(r"\beval\b|Function\(|setAttribute|srcdoc|\.on\w+ =", ours)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_in_a_notebook_a_name_is_text(written: Written, seed: int) -> None:
+    names, plain = hostile_names(seed), [f"name {i}" for i in range(20)]
+    pages = []
+    for called in (names, plain):
+        tables, models = renamed(written, called)
+        rendered = (
+            MarkdownIt("commonmark", {"html": True})
+            .enable("table")
+            .render(answer_list(tables, models))
+        )
+        pages.append(BeautifulSoup(rendered, "html.parser"))
+    shown, simple = pages
+    assert [x.name for x in shown.find_all(True)] == [x.name for x in simple.find_all(True)]
+    for model in names[:2]:
+        assert sum(spaced(model) in spaced(x.text) for x in shown("li")) > 9
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the pages in")

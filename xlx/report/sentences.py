@@ -1,5 +1,6 @@
 """What a report answers: a few sentences per question, made of a row of its tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from xlx.results.checks import ILLEGIBLE
 COVERED = EDGES[3]
 #: Of languages or pairs so many are named in a sentence.
 _NAMED = 8
+#: What begins markup in Markdown, HTML or mathematics, and how it is written as text.
+_MARKUP, _ESCAPED = re.compile(r"[\\`*_\[\]{}<>$~#&|!]"), r"\\\g<0>"
 _LIKE = "MD among sentences of like length"
 
 
@@ -57,14 +60,20 @@ def answers_of(tables: Tables, model: str) -> list[Finding]:
 
 
 def answer_list(tables: Tables, models: Sequence[str]) -> str:
-    """`answers_of` several models, question by question, in Markdown, for a notebook."""
+    """`answers_of` several models, question by question, in Markdown, for a notebook.
+
+    Names stand in it as they are: no sign of them is markup.
+    """
     lines: dict[str, list[str]] = {}
     for x in (answer for model in models for answer in answers_of(tables, model)):
         whose = f"{x.model}: " if len(models) > 1 else ""
-        lines.setdefault(x.question, []).append(f"- {whose}{x.sentence}")
+        lines.setdefault(x.question, []).append(whose + x.sentence)
     if undefined := undefined_layers(tables):
-        lines["What is not defined?"] = [f"- {sentence}" for sentence in undefined]
-    parts = ["\n".join([f"**{question}**\n", *items, ""]) for question, items in lines.items()]
+        lines["What is not defined?"] = undefined
+    parts = []
+    for question, sentences in lines.items():
+        items = [f"- {_MARKUP.sub(_ESCAPED, ' '.join(x.split()))}\n" for x in sentences]
+        parts.append(f"**{question}**\n\n{''.join(items)}")
     return "\n".join(parts)
 
 
