@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -14,6 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
+from tests import tiny
 from tests.report.conftest import LANGUAGES, Written
 from tests.test_book import BROWSER, INTO_THE_SANDBOX, in_browser
 from xlx.report import explorer
@@ -197,6 +198,35 @@ def test_in_a_notebook_a_name_is_text(written: Written, seed: int) -> None:
     assert [x.name for x in shown.find_all(True)] == [x.name for x in simple.find_all(True)]
     for model in names[:2]:
         assert sum(spaced(model) in spaced(x.text) for x in shown("li")) > 9
+
+
+def in_a_folder(name: str) -> str:
+    """A name as a file can have it."""
+    return re.sub(r"[/\x00\n]", "_", name).strip(". ")[:60]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_report_of_hostile_files_is_that_of_plain_ones(
+    tmp_path: Path, shown: Callable[..., str], seed: int
+) -> None:
+    pages, names = [], [in_a_folder(x) for x in hostile_names(seed)]
+    for called in (names, [f"name {i}" for i in range(20)]):
+        model, text, left_out, *lines = called
+        folder = tmp_path / f"{len(pages)}"
+        saved = tiny.save(folder / model, layers=1)
+        (folder / text).mkdir()
+        for code in ("en", "de"):
+            sentences = [f"{line} {code} {tiny.SENTENCES[0]}" for line in lines]
+            (folder / text / f"{code}.txt").write_text("\n".join(sentences), encoding="utf-8")
+        (folder / text / f"{left_out}.md").write_text("nothing", encoding="utf-8")
+        given = ["--text", folder / text, "--reference", "none", "--no-notebook"]
+        shown("report", saved, *given, "--out", folder / "out")
+        page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+        pages.append(BeautifulSoup(page, "html.parser"))
+        assert spaced(model) in spaced(pages[-1].h1.text)
+        assert spaced(text) in spaced(pages[-1].p.text)
+    tags = [[(x.name, [*x.attrs]) for x in page.find_all(True)] for page in pages]
+    assert tags[0] == tags[1]
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the pages in")
