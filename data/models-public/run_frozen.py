@@ -95,14 +95,21 @@ def _by_plan(
 
 
 def _planned_mexa(name: str, plan: Plan) -> Calls:
-    """Raw and centred from one reading, a language after another: each is kept when it is there."""
+    """Raw and centred from one reading, a language after another: each is kept when it is there.
+
+    Languages that single predictions name come first.
+    """
     text = parallel.load("flores200-100", plan.languages)
     few = text.select(held_out.languages("pivots"))
+    named = [code for code in text.languages if code in held_out.asked().index]
     options = {"poolings": plan.poolings, "states": SPACES, "alternatives": True}
     return [
         partial(_by_plan, plan, held_out.illegible_tokens, [name], text),
         partial(_by_plan, plan, mexa_scores.mean_subwords, name, text),
-        partial(_by_plan, plan, mexa_scores.measure_coverage, name, text, **options),
+        *(
+            partial(_by_plan, plan, mexa_scores.measure_coverage, name, some, **options)
+            for some in (text.select(named), text)
+        ),
         *(
             partial(
                 _by_plan,
