@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from tests import tiny
 from tests.subjects.test_battery import TEXT
@@ -82,6 +83,26 @@ def test_a_text_that_is_read_otherwise_is_named_by_language(
     notes = {x[8:10]: x for x in output.get("note", []) if x.startswith("text in ")}
     assert (code, set(notes)) == (0, set(noted)), output
     assert all(part in notes[language] for language, part in noted.items()), notes
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "xlm-roberta"])
+def test_control_tokens_in_a_text_are_counted_by_language(
+    kind: str, seed: int, tmp_path: Path, text: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rng = np.random.default_rng(seed)
+    model = tiny.save(tmp_path / "model", kind, spread=2.0)
+    words = AutoTokenizer.from_pretrained(model)
+    control = sorted({*words.all_special_tokens} - {words.unk_token})
+    lines = (text / "de.txt").read_text(encoding="utf-8").splitlines()
+    for i in (changed := rng.choice(len(lines), rng.integers(1, len(lines)), replace=False)):
+        place = rng.integers(len(lines[i]) + 1)
+        lines[i] = f"{lines[i][:place]} {rng.choice(control)} {lines[i][place:]}"
+    (text / "de.txt").write_text("\n".join(lines), encoding="utf-8")
+    _, output = examined(capsys, model, "--text", text)
+    (note,) = (x for x in output["note"] if "control tokens" in x)
+    assert note.startswith("text in de: ")
+    assert f"control tokens in {len(changed)} of {len(lines)} sentences" in note
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -8,6 +8,7 @@ import io
 import lzma
 import tarfile
 import threading
+import unicodedata
 import warnings
 
 import numpy as np
@@ -355,6 +356,19 @@ def test_folders_that_are_refused(tmp_path, files, words):
 
 
 # --- ParallelCorpus -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_looks_the_same_is_a_repeat(folder, seed):
+    rng, line = np.random.default_rng(seed), "Ça va à l’été ん́ 한국"
+    forms = [unicodedata.normalize(str(rng.choice(["NFC", "NFD"])), line) for _ in range(5)]
+    spaces = [" ", "  ", "\u00a0", "\u2009", "\u3000", " \u200b"]
+    unseen = ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", ""]
+    forms = [x.replace(" ", str(rng.choice(spaces))) + str(rng.choice(unseen)) for x in forms]
+    write(folder, en="\n".join(["a", *forms, "ca va"]), de="1\n2\n3\n4\n5\n6\n7")
+    with pytest.warns(CorpusWarning, match=r"4 sentences at 4 of 7 .*line 3 repeats line 2"):
+        load(folder)
+    assert load(folder, drop_duplicates=True).ids == ("1", "2", "7")
 
 
 def test_duplicates_are_counted_and_dropped_in_all_languages(folder):

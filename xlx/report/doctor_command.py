@@ -101,18 +101,18 @@ def _text_as_read(reader: loading.Encoder, corpus: ParallelCorpus) -> Iterator[C
     some = max(_READ, min(_TOKENISED, _OF_ALL // many))
     notes = {}
     for code, sentences in corpus.sentences.items():
-        shares = _as_read(reader, sentences[:some]).items()
-        if parts := [f"{x:.0%} of {what}" for what, x in shares if x > ILLEGIBLE]:
+        if parts := [*_misread(reader, sentences[:some])]:
             notes[code] = ", ".join(parts)
     most = f"at most {ILLEGIBLE:.0%} of tokens unknown, of sentences cut or altered"
     yield not notes, f"text: {many - len(notes)} of {many} languages are read as written ({most})"
     yield from ((False, f"text in {code}: {note}") for code, note in notes.items())
 
 
-def _as_read(reader: loading.Encoder, sentences: Sequence[str]) -> dict[str, float]:
+def _misread(reader: loading.Encoder, sentences: Sequence[str]) -> Iterator[str]:
     """Shares of tokens that are unknown, of sentences that are cut, and of altered ones.
 
-    What is missing where a token is unknown is a part of it, and nothing altered beside.
+    What is missing where a token is unknown is a part of it, and nothing altered beside. Text that
+    the model takes for control tokens is counted, however little it is.
     """
     words, limit, n = reader.tokenizer, reader.limit(None), len(sentences)
     ids = states.tokenise(words, sentences, limit=None, add_special_tokens=False)[0]["input_ids"]
@@ -129,7 +129,9 @@ def _as_read(reader: loading.Encoder, sentences: Sequence[str]) -> dict[str, flo
         altered = [{*text} - {*read} for text, read, lost in pairs if text != read and not lost]
         signs = named_first(map(_shown, sorted(set().union(*altered))))
         shares[f"sentences altered ({signs})"] = len(altered) / n
-    return shares
+    yield from (f"{x:.0%} of {what}" for what, x in shares.items() if x > ILLEGIBLE)
+    if controlled := states.with_control_tokens(words, ids):
+        yield f"control tokens in {controlled} of {n} sentences"
 
 
 def _letters(text: str) -> str:

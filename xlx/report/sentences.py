@@ -218,6 +218,10 @@ def _beside_others(rows: Tables) -> Answers:
         shares = [f"{row['language']} ({row[column]:.0%})" for _, row in over.iterrows()]
         where = named_first(shares) or "no language"
         parts.append(f"More than {ILLEGIBLE:.0%} of {what} in {where}.")
+    control = table[table["control"] > 0]
+    if shares := [f"{x['language']} ({x['control']:.1%})" for _, x in control.iterrows()]:
+        where = named_first(shares)
+        parts.append(f"In sentences of {where} it takes a part of the text for control tokens.")
     worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
     yield (
         "Can it read the text?",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -57,6 +57,12 @@ def tokenise(
             for i, row in zip(cut, shorter[name], strict=True):
                 rows[i] = row
     return whole, cut
+
+
+def with_control_tokens(tokenizer: Any, ids: Iterable[Sequence[int]]) -> int:
+    """How many texts, cut without special tokens, hold text that is read as such: "</s>"."""
+    control = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    return sum(not control.isdisjoint(row) for row in ids)
 
 
 def batches(

@@ -206,6 +206,23 @@ def visible(sentence: str) -> bool:
     return any(c not in _BLANK and unicodedata.category(c) not in blank for c in sentence)
 
 
+class _Signs(dict[int, str]):
+    """For `str.translate`: a sign as it is, an invisible one as nothing."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        self[code] = sign if sign.isspace() or visible(sign) else ""
+        return self[code]
+
+
+_SIGNS = _Signs()
+
+
+def appearance(text: str) -> str:
+    """A text in Unicode's composed form, single spaces for any, without invisible characters."""
+    return " ".join(unicodedata.normalize("NFC", text).translate(_SIGNS).split())
+
+
 def filled(lines: Sequence[str], where: str) -> tuple[str, ...]:
     """The lines, one or more, of which none is empty or all spaces and invisible characters."""
     if not lines:

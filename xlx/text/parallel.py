@@ -745,14 +745,15 @@ def _tags(name: str, there: Iterable[str], where: str) -> dict[str, str]:
 
 
 def _repeats(corpus: ParallelCorpus) -> list[tuple[str, int, int]]:
-    """Language, position and first position of sentences equal to an earlier one of theirs.
+    """Language, position and first position of sentences that look like an earlier one of theirs.
 
-    "Different meaning" is untrue of them.
+    "Different meaning" is untrue of them. Invisible characters, kinds of spaces and Unicode's two
+    ways to write one letter make no difference.
     """
     repeats = []
     for language, row in corpus.sentences.items():
         first: dict[str, int] = {}
-        for position, sentence in enumerate(row):
+        for position, sentence in enumerate(map(files.appearance, row)):
             if first.setdefault(sentence, position) != position:
                 repeats.append((language, position, first[sentence]))
     return repeats
