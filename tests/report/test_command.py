@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import xlx
 from tests import tiny
@@ -108,6 +109,19 @@ def test_a_model_is_read_as_the_options_say(tmp_path: Path, shown: Callable[...,
     page = (out / "report.html").read_text(encoding="utf-8")
     assert f"<h1>What {html.escape(name)} shares across languages</h1>" in page
     assert "<img src=x" not in page
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_the_fastest_arithmetic_names_itself(
+    units: bool, tmp_path: Path, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: units)
+    folder, out = tiny.save(tmp_path / "model"), tmp_path / "out"
+    shown("report", folder, *SMALL, "--device", "cpu", "--dtype", "auto", "--out", out)
+    dtype = "bfloat16" if units else "float32"
+    assert json.loads((out / "report.json").read_text())["dtype"] == dtype
+    assert f" in {dtype}, " in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:

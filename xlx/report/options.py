@@ -38,7 +38,7 @@ class Command:
 
     languages: str | None = Option(None, help="codes or names, as de,en,japanese; by default all")
     device: str | None = Option(None, help="cpu, cuda, cuda:1")
-    dtype: str | None = Option(None, help="float32, tf32, bfloat16 or float16")
+    dtype: str | None = Option(None, help="float32, tf32, bfloat16, float16; auto: fastest")
     token_budget: int | None = Option(None, help="most tokens of a batch (4096)")
 
     @property
@@ -180,8 +180,10 @@ def foresee(n: int, what: str, minutes: Callable[[], float]) -> None:
 def tried(command: Command, name: str) -> int:
     """Run a command as it is set; 0, 2 after a sentence of what is wrong, 130 if stopped."""
     names = ("device", "device_map", "dtype", "token_budget")
-    chosen = {x: value for x in names if (value := getattr(command, x, None)) is not None}
     try:
+        if command.dtype == "auto":
+            command.dtype = loading.fastest_type(command.device)
+        chosen = {x: value for x in names if (value := getattr(command, x, None)) is not None}
         command.check()  # before hours are spent
         with settings(**chosen):
             return command.run() or 0

@@ -147,7 +147,7 @@ def about_report(
         "sentences": len(corpus),
         "documents": len(set(parallel.documents(corpus))),
         "dtype": current().dtype,
-        "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        "made": f"xlx {xlx.__version__} in {current().dtype}, {datetime.now(UTC):%Y-%m-%d}",
     }
 
 

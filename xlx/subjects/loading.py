@@ -488,6 +488,15 @@ def n_layers(name: Name) -> int:
     return written.get("num_hidden_layers") or configuration(name).num_hidden_layers
 
 
+def fastest_type(device: str | torch.device | None) -> str:
+    """What ``--dtype auto`` takes: "bfloat16" where a device has units for it, else "float32"."""
+    if device_of(device).type == "cuda":
+        units = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        units = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bfloat16" if units else "float32"
+
+
 def device_of(device: str | torch.device | None) -> torch.device:
     """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device
