@@ -97,6 +97,14 @@ def alignment(model: str, pooling: str, codes: tuple[str, ...] | None) -> pd.Dat
     )
 
 
+def aligned(model: str, plan: Plan) -> pd.DataFrame | None:
+    """`alignment` in the languages of a plan, or else in those that predictions name."""
+    text = flores(plan.languages).languages
+    named = tuple(code for code in text if code in held_out.asked().index)
+    whole = alignment(model, plan.poolings[0], plan.languages)
+    return alignment(model, plan.poolings[0], named) if whole is None else whole
+
+
 def topics(model: str, codes: Sequence[str]) -> pd.Series | None:
     """Accuracy of topics by language, of probes that learnt in English."""
     probed = stored(probe_topics, [model], codes, seeds=range(3))
@@ -119,8 +127,8 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
     shares = stored(held_out.illegible_tokens, [model], text)
     if shares is not None:
         parts["illegible"] = shares[0].set_index("language")["share"]
-    aligned = alignment(model, plan.poolings[0], plan.languages)
-    parts |= {} if aligned is None else dict(aligned.items())
+    scores = aligned(model, plan)
+    parts |= {} if scores is None else dict(scores.items())
     for name, pooling in EARLIER.items():
         with settings(dtype="float32"):
             parts[f"mu of {name}"] = alignment(name, pooling, None)["mu"]
@@ -142,8 +150,10 @@ def of_languages(model: str, plan: Plan) -> Quantities:
     for name in BY_LANGUAGE:
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
-    values |= {f"{x} mean": table[x].mean() for x in ("mu", "topics") if x in table}
-    if "mu" in table:
+    whole = "mu" in table and table["mu"].notna().all()
+    values |= {"topics mean": table["topics"].mean()} if "topics" in table else {}
+    if whole:
+        values["mu mean"] = table["mu"].mean()
         values["mu centred mean"] = table["centred"].mean()
         values["mu above idf bag"] = (table["mu"] > table["idf bag"]).mean()
     for outcome in {"topics", "bits"} & {*table} if "mu" in table else ():
@@ -360,14 +370,15 @@ def number_at_home(model: str) -> pd.DataFrame:
 
 
 def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities:
-    """μ of one model less that of a smaller one, over the same languages (H6)."""
-    rows = []
+    """μ of one model less that of a smaller one, over the same languages that both read (H6)."""
+    scores = []
     for name in (larger, smaller):
         with settings(dtype=plans[name].dtype):
-            rows.append(alignment(name, plans[name].poolings[0], plans[larger].languages))
-    if any(x is None for x in rows):
-        return {}
-    more = rows[0]["mu"] - rows[1]["mu"]
+            if aligned(name, plans[name]) is None:
+                return {}
+            table = by_language(name, plans[name])
+        scores.append(table.loc[~(table["illegible"] > ILLEGIBLE), "mu"])
+    more = (scores[0] - scores[1]).dropna()
     families = [*mexa_tables.language_families(more.index).values()]
     return {"mu above idf bag, 1.5 less 0.5 billion": statistics.mean_interval(more, families)}
 
