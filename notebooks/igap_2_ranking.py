@@ -218,7 +218,7 @@ def directions(transfers: Transfers, level: float = 0.0, tolerance: float = FITT
         ]
     table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
     same = table["source"] == table["target"]
-    table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+    table.loc[same, ["igap", "low", "high"]] = 0.0
     return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
 
 

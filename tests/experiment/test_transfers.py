@@ -253,7 +253,7 @@ def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() ->
     both = directions.merge(found.curves([0.0], 0.001), on=keys, suffixes=("", "_"))
     assert len(both) == 8 * 2
     assert both["igap"].notna().all()
-    for name in ("igap", "low", "high", "crossfitted", "n_models"):
+    for name in ("igap", "low", "high", "n_models"):
         assert (both[name] == both[f"{name}_"]).all()
 
 

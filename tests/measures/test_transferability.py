@@ -111,9 +111,8 @@ def runs(
 
 
 def literal_curve(training, translated, seeds, levels, tolerance, groups):
-    """Every number of the table by loops over halves, models and examples."""
+    """Every number of the table by loops over models and examples."""
     m, n = training.shape
-    halves = igap.random_halves(n, igap.N_SPLITS, np.random.default_rng(0))
     rows = {}
     for level in levels:
         inside = [
@@ -125,23 +124,14 @@ def literal_curve(training, translated, seeds, levels, tolerance, groups):
                 lost = [int(array[model, i]) - int(training[model, i]) for i in examples]
                 return sum(lost) / len(lost)
 
-            cross, by_seed, lost = [], [], [np.nan] * n
+            lost = [np.nan] * n
             if inside:
                 best = min(inside, key=lambda k: gap(k, range(n)))  # the first of equal ones
                 lost = [gap(best, [i]) for i in range(n)]
-                for half in halves:
-                    parts = [[i for i in range(n) if half[i] == side] for side in (1, 0)]
-                    for one, other in (parts, parts[::-1]):
-                        lowest = min(gap(k, one) for k in inside)
-                        best = [k for k in inside if gap(k, one) == lowest]
-                        cross.append(np.mean([gap(k, other) for k in best]))
-                for name in dict.fromkeys(seeds[inside]):
-                    by_seed.append(min(gap(k, range(n)) for k in inside if seeds[k] == name))
             rows[target, level] = {
                 "lost": lost,
                 "n_models": len(inside),
-                "seeds": by_seed,
-                "crossfitted": np.mean(cross) if cross else np.nan,
+                "seeds": {*seeds[inside]},
             }
     return rows
 
@@ -170,25 +160,13 @@ def test_curve_is_the_literal_one(seed: int) -> None:
         own = expected[row.target, row.level]
         ends = row.igap, row.low, row.high
         assert ends == pytest.approx(about(own["lost"], groups), nan_ok=True)
-        assert row.crossfitted == pytest.approx(own["crossfitted"], nan_ok=True)
         assert (row.n_models, row.n_seeds) == (own["n_models"], len(own["seeds"]))
-        if own["n_models"]:
-            assert (row.seed_low, row.seed_high) == pytest.approx(
-                (min(own["seeds"]), max(own["seeds"]))
-            )
-            assert row.seed_low == row.igap
     for row in found[found["target"] == "mean"].itertuples():
         own = [expected[code, row.level] for code in ("fi", "sw")]
         lost = np.mean([each["lost"] for each in own], axis=0)
         ends = row.igap, row.low, row.high
         assert ends == pytest.approx(about(lost, groups), nan_ok=True)
-        assert row.crossfitted == pytest.approx(
-            np.mean([each["crossfitted"] for each in own]), nan_ok=True
-        )
         assert row.n_models == own[0]["n_models"]
-        if row.n_models:
-            each = np.mean([each["seeds"] for each in own], axis=0)
-            assert (row.seed_low, row.seed_high) == pytest.approx((each.min(), each.max()))
 
 
 @pytest.mark.parametrize(("n_seeds", "spread"), [(1, 0.0), (3, 0.0), (3, 0.02), (5, 0.02)])
@@ -227,19 +205,6 @@ def test_an_empty_window_has_no_number() -> None:
         assert (table[["n_models", "n_seeds"]] == 0).all(axis=None)
         values = table.drop(columns=["target", "level", "n_models", "n_seeds"])
         assert values.isna().all(axis=None)
-
-
-def test_only_the_crossfitted_gap_is_not_lowered_by_the_choice_among_models() -> None:
-    # sixty models that all lose 30 % of the examples, each its own: there is nothing to choose
-    m, n = 60, 400
-    training = np.zeros((m, n), bool)
-    targets = {f"l{i}": wrong(m, n, rate=0.3, seed=i) for i in range(12)}
-    table = igap.igap_curve(training, targets, np.zeros(m), [0.0])
-    row = table[table["target"] == "mean"].iloc[0]
-    assert row["igap"] < 0.3 - 0.03
-    assert row["crossfitted"] == pytest.approx(0.3, abs=0.01)
-    assert (table["low"] < table["igap"]).all()
-    assert (table["igap"] < table["high"]).all()
 
 
 @pytest.mark.slow

@@ -30,8 +30,6 @@ TRAINING_ERRORS = tuple(round(0.2 - 0.025 * step, 3) for step in range(9))
 #: E' = 0 (section 5.1): up to 1000 examples, that is no error at all.
 TOLERANCE = 0.025
 FITTED = 0.001
-#: Random halves of the examples of `igap_curve`.
-N_SPLITS = 100
 #: The row of a table that holds the mean over languages.
 MEAN_TARGET = "mean"
 
@@ -112,18 +110,15 @@ def igap_curve(
     translations; ``seeds``: ``(m,)``, the seed of each model; ``levels`` and ``tolerance``: the
     training errors E' and ε; ``groups``, ``(n,)``: which examples hang together (None: none do).
 
-    A minimum over noisy gaps is lower than the gap of the model that has it. ``crossfitted`` is
-    not: the model is chosen on one half of the examples and measured on the other, mean over
-    `N_SPLITS` random halves; as half of the examples choose less well, it is rather a little high.
-    The interval is about other examples and not about other models: that of a mean over groups
-    (`crossed_interval`), of the model that has the minimum, as to choose another one changes a
-    minimum by nothing in the first order (envelope theorem). In simulations 94 to 99 % of such
-    intervals hold the mean of the minimum over sets of examples.
+    A minimum over noisy gaps is lower than the gap of the model that has it. The interval is about
+    other examples and not about other models: that of a mean over groups (`crossed_interval`), of
+    the model that has the minimum, as to choose another one changes a minimum by nothing in the
+    first order (envelope theorem). In simulations 94 to 99 % of such intervals hold the mean of the
+    minimum over sets of examples.
 
     One row per ``target`` and ``level`` (E'), then the target "mean": of the mean over targets,
     each with a minimum of its own. ``igap``, ``low``, ``high``; ``n_models`` and ``n_seeds`` in the
-    window; ``seed_low``, ``seed_high``: the lowest and highest IGAP of a seed alone;
-    ``crossfitted``. All but the two counts NaN where no model is in the window.
+    window. All but the two counts NaN where no model is in the window.
 
     ValueError for what is not boolean; unequal models or examples; no targets; fewer than two
     groups of examples; a tolerance of zero or less.
@@ -133,60 +128,35 @@ def igap_curve(
     error = training.mean(axis=1)
     windows = np.array([statistics.window(error, value, tolerance) for value in levels])
     windows = windows.reshape(len(levels), len(seeds))
-    used = windows.any(axis=0)
-    training, windows, seeds = training[used], windows[:, used], seeds[used]
-    n = training.shape[1]
-    groups = np.arange(n) if groups is None else groups
-    halves = random_halves(n, N_SPLITS, np.random.default_rng(0))
-    by_seed = [windows & (seeds == name) for name in pd.unique(seeds)]
-    gaps = [
-        # summed exactly: whole numbers below 2²⁴
-        _minimal_gaps(array[used].astype(np.float32) - training, halves, windows, by_seed)
-        for array in translated.values()
-    ]
-    gaps.append({name: np.mean([values[name] for values in gaps], axis=0) for name in gaps[0]})
-    n_seeds = sum((values.any(axis=1) for values in by_seed), np.zeros(len(windows), int))
+    groups = np.arange(training.shape[1]) if groups is None else groups
+    # summed exactly: whole numbers below 2²⁴
+    lost = [_least_lost(x.astype(np.float32) - training, windows) for x in translated.values()]
     tables = []
-    for target, of_target in zip([*translated, MEAN_TARGET], gaps, strict=True):
-        ends = [crossed_interval(values, groups) for values in of_target["lost"]]
+    for target, least in zip(
+        [*translated, MEAN_TARGET], [*lost, np.mean(lost, axis=0)], strict=True
+    ):
+        ends = [crossed_interval(values, groups) for values in least]
         columns = {
             "target": target,
             "level": np.round(np.asarray(levels, float), 12),
             **dict(zip(("igap", "low", "high"), np.reshape(ends, (-1, 3)).T, strict=True)),
             "n_models": windows.sum(axis=1),
-            "n_seeds": n_seeds,
-            # fmin and fmax pass over the seeds without a model
-            "seed_low": np.fmin.reduce(of_target["seeds"], axis=0, initial=np.nan),
-            "seed_high": np.fmax.reduce(of_target["seeds"], axis=0, initial=np.nan),
-            "crossfitted": of_target["crossfitted"],
+            "n_seeds": [len(pd.unique(seeds[window])) for window in windows],
         }
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
-def _minimal_gaps(
-    lost: np.ndarray, halves: np.ndarray, windows: np.ndarray, by_seed: Sequence[np.ndarray]
-) -> dict[str, np.ndarray]:
-    """The least gaps of one target in each window: example by example, by seed, by halves.
+def _least_lost(lost: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Of one target, what the model with the least gap in each window loses, by example.
 
     ``lost`` is ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained.
     """
-    n, whole = lost.shape[1], lost.sum(axis=1, dtype=float)
-    first = (halves @ lost.T).astype(float)
-    second = whole - first
-    least = np.full((len(windows), n), np.nan)
+    whole, least = lost.sum(axis=1, dtype=float), np.full((len(windows), lost.shape[1]), np.nan)
     for row, window in zip(least, windows, strict=True):
         if window.any():
             row[:] = lost[np.where(window, whole, np.inf).argmin()]
-    return {
-        "lost": least,
-        # NaN of a seed without a model in the window
-        "seeds": np.array(
-            [np.fmin.reduce(np.where(x, whole, np.nan), axis=1, initial=np.nan) for x in by_seed]
-        )
-        / n,
-        "crossfitted": _crossfitted(first / (n // 2), second / (n - n // 2), windows),
-    }
+    return least
 
 
 def _check_curve(
@@ -209,12 +179,6 @@ def _check_curve(
                 f"training has shape {training.shape} and its translation to {language} "
                 f"{array.shape}: both must be of the same models and examples"
             )
-
-
-def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> np.ndarray:
-    """1 for n // 2 of n examples chosen at random, 0 for the others: ``(n_splits, n)``."""
-    places = rng.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
-    return (places < n // 2).astype(np.float32)
 
 
 def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
@@ -248,20 +212,6 @@ def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, flo
             freedom = total**2 / squares
     half = stats.t.ppf((1 + statistics.LEVEL) / 2, freedom) * np.sqrt(total / (n_seeds * n_groups))
     return mean, mean - half, mean + half
-
-
-def _crossfitted(first: np.ndarray, second: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Mean gap on one half of the examples of the models that are best on the other, by level.
-
-    ``first`` and ``second`` are ``(n_splits, m)``, the gaps on the halves; NaN of an empty window.
-    """
-    means = np.full(len(windows), np.nan)
-    for index in np.flatnonzero(windows.any(axis=1)):
-        halves = first[:, windows[index]], second[:, windows[index]]
-        best = [half == half.min(axis=1, keepdims=True) for half in halves]
-        pairs = zip(halves, best[::-1], strict=True)
-        means[index] = np.mean([np.average(half, axis=1, weights=chosen) for half, chosen in pairs])
-    return means
 
 
 def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
