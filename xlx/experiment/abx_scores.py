@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
     """The languages, and ``(n_languages, n_pairs)`` that averages over the pairs of each."""
     languages = list(dict.fromkeys(code for pair in pairs for code in pair))
     inside = np.array([[float(code in pair) for pair in pairs] for code in languages])
-    return languages, inside / inside.sum(axis=1, keepdims=True)
+    return languages, inside / inside.sum(1, keepdims=True)
 
 
 def history(
@@ -72,11 +73,20 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     A few dimensions of large variance decide the cosines of many models (Timkey and van Schijndel
     2021). A dimension that never varies stays at 0; where none does, nothing is left: NaN.
     """
-    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
-    mean, sd = stacked.mean(axis=0), stacked.std(axis=0)
+    stacked, mean, moved = _about_mean(vectors)
+    sd = stacked.std(0)
     varies = (sd > alignment.NOTHING * np.abs(mean)).any()
     scale = np.where(sd > 0, sd, 1) if varies else np.nan
-    return {code: (rows - mean) / scale for code, rows in vectors.items()}
+    return {code: rows / scale for code, rows in moved.items()}
+
+
+def _about_mean(
+    vectors: Mapping[str, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The vectors of all languages in one array, their mean, and by language without it."""
+    stacked = np.concatenate([*vectors.values()]).astype(float)
+    mean = stacked.mean(0)
+    return stacked, mean, {code: rows - mean for code, rows in vectors.items()}
 
 
 #: Vectors this small beside 1 lie so near its equator that cosines rank them as distances do.
@@ -85,11 +95,11 @@ _SMALL = 1e-3
 
 def whitened(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Without the mean of all, and with the same variance in every direction that varies."""
-    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
-    mean = stacked.mean(axis=0)
+    stacked, _, moved = _about_mean(vectors)
     _, sizes, axes = np.linalg.svd(np.cov(stacked.T))
-    scale = axes[sizes > 1e-9 * sizes[0]] / np.sqrt(sizes[sizes > 1e-9 * sizes[0]])[:, None]
-    return {code: (rows - mean) @ scale.T for code, rows in vectors.items()}
+    there = sizes > 1e-9 * sizes[0]
+    scale = axes[there] / np.sqrt(sizes[there])[:, None]
+    return {code: rows @ scale.T for code, rows in moved.items()}
 
 
 def euclidean(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -97,15 +107,15 @@ def euclidean(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
     The cosine of (x, 1) and (y, 1) is 1 - |x - y|² / 2, but for terms of the fourth order in x.
     """
-    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
-    mean = stacked.mean(axis=0)
+    stacked, mean, moved = _about_mean(vectors)
     small = _SMALL / np.linalg.norm(stacked - mean, axis=1).max()
-    moved = {code: (rows - mean) * small for code, rows in vectors.items()}
-    return {code: np.hstack([rows, np.ones((len(rows), 1))]) for code, rows in moved.items()}
+    return {
+        x: np.pad(small * rows, ((0, 0), (0, 1)), constant_values=1) for x, rows in moved.items()
+    }
 
 
 #: By name, what is done to the vectors of a layer before they are compared.
-SPACES: dict[str, Space] = {
+SPACES = {
     "raw": dict,
     "centred": alignment.centred,
     "standardised": standardised,
@@ -117,9 +127,7 @@ SPACES: dict[str, Space] = {
 def label_runs(labels: Sequence[str]) -> str:
     """Labels by position as runs of equal ones, "0*3 1 2*5": what groups the positions, no more."""
     codes = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    changes = [i for i in range(len(labels)) if not i or labels[i] != labels[i - 1]]
-    ends = [*changes[1:], len(labels)]
-    runs = [(codes[labels[i]], end - i) for i, end in zip(changes, ends, strict=True)]
+    runs = ((codes[label], len([*same])) for label, same in groupby(labels))
     return " ".join(f"{code}*{length}" if length > 1 else str(code) for code, length in runs)
 
 
@@ -136,12 +144,7 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
     known = languages.LANGUAGES
     weights = {"pairs": np.full(len(pairs), 1 / len(pairs))}
     for name, attribute in (("branches", "branch"), ("scripts", "script")):
-        kinds = {
-            code: getattr(known[code], attribute) if code in known else code
-            for pair in pairs
-            for code in pair
-        }
-        of_pair = [tuple(sorted(kinds[code] for code in pair)) for pair in pairs]
+        of_pair = [tuple(sorted(getattr(known.get(x), attribute, x) for x in p)) for p in pairs]
         sizes = pd.Series(of_pair).value_counts()
         weights[name] = np.array([1 / sizes[kind] for kind in of_pair]) / len(sizes)
     return weights

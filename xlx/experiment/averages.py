@@ -83,8 +83,8 @@ class Average:
         """
         share = self.sizes / self.sizes.sum()
         added = -self.left_out_change * (1 - share) / share
-        added = added - (added @ share)[..., None]
-        share, added = share[chosen] / share[chosen].sum(), added[..., chosen]
+        added = (added - (added @ share)[..., None])[..., chosen]
+        share = share[chosen] / share[chosen].sum()
         score = added @ share
         change = -share / (1 - share) * (added - score[..., None])
         return replace(
@@ -124,10 +124,10 @@ def average(
     weights = _weights(tuple(pairs))[averaged]
     changes = measured.left_out_change["documents"].get(averaged, {})
     checks.one_of(task, changes, f"error by {averaged} of")
-    score = measured.scores[task][rows].mean(axis=-1) @ weights.T
+    score = measured.scores[task][rows].mean(-1) @ weights.T
     left_out_change = changes[task][rows]
     if "layer" not in by:
-        score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
+        score, left_out_change = score.mean(0), left_out_change.mean(0)
     share = task not in (known := registered()) or known[task].share
     return Average(score, left_out_change, measured.sizes["documents"], measured.texts, share)
 
@@ -169,15 +169,10 @@ def averaged_scores(
         for task in scores.tasks if tasks is None else tasks:
             mean = average(scores, task, by=by, layers=counted)
             places = zip(names, np.indices(mean.score.shape), strict=True)
-            keys = {key: names[key][place].ravel() for key, place in places}
-            columns = {
-                "model": scores.model,
-                "checkpoint": scores.step,
-                "space": scores.space,
-                "task": task,
-            }
+            columns = {"model": scores.model, "checkpoint": scores.step, "space": scores.space}
+            columns |= {"task": task} | {key: names[key][x].ravel() for key, x in places}
             numbers = zip(("score", "low", "high"), (mean.score, *mean.interval()), strict=True)
-            columns |= keys | {name: np.ravel(number) for name, number in numbers}
+            columns |= {name: np.ravel(number) for name, number in numbers}
             tables.append(pd.DataFrame(columns))
     if not tables:
         raise ValueError("no scores of any checkpoint are given: name one or more")

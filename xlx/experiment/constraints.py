@@ -60,12 +60,12 @@ class Neighbours(Constraint):
 
 
 def _nearest(counts: sparse.csr_array, k: int) -> np.ndarray:
-    counts = counts.astype(np.float64)
-    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    counts = counts.astype(float)
+    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(1)).ravel())
     # Rounded, so that sentences that are equally near are so on every processor.
     cosines = np.round((counts @ counts.T).toarray() / np.outer(norms, norms), 9)
     np.fill_diagonal(cosines, -1)
-    kth = np.sort(cosines, axis=1)[:, -min(int(k), len(cosines) - 1)]
+    kth = np.sort(cosines, 1)[:, -min(int(k), len(cosines) - 1)]
     return cosines >= kth[:, None]
 
 
@@ -76,7 +76,7 @@ def _like(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
 
 
 #: By the word that begins its name.
-CONSTRAINTS: dict[str, Constraint] = {
+CONSTRAINTS = {
     "like": Constraint(_like, {"share": 0.1}),
     "same": Constraint(lambda a, b: a == b),
     "other": Constraint(lambda a, b: a != b),
@@ -99,7 +99,7 @@ def column(
         return {x: np.array([*map(len, rows)]) for x, rows in corpus.sentences.items()}
     if name == "subwords":
         counts = states.bag_of_subwords(encoder(), corpus)
-        return {x: np.asarray(rows.sum(axis=1)).ravel() for x, rows in counts.items()}
+        return {x: np.asarray(rows.sum(1)).ravel() for x, rows in counts.items()}
     return dict.fromkeys(corpus.languages, np.array(labels(corpus)[name]))
 
 
@@ -161,7 +161,7 @@ def masks_of(
 
 def _as_often(allowed: np.ndarray) -> np.ndarray:
     """How many other sentences may be B, at every b."""
-    counts = allowed.sum(axis=1) - allowed.diagonal()
+    counts = allowed.sum(1) - allowed.diagonal()
     return np.broadcast_to(counts[:, None], allowed.shape).astype(np.int16)
 
 

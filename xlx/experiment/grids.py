@@ -15,6 +15,7 @@ with the same text (of a model that sees one part only) are computed once.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, product
 from typing import Any
 
@@ -34,7 +35,7 @@ from xlx.text.questions import Questions
 sparse = deferred("scipy.sparse")
 
 #: The scores of an answer: ours (`answers`) and by the letter of two published scripts.
-MEASURES: tuple[str, ...] = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")
+MEASURES = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")
 Sets = Mapping[str, Examples] | Mapping[str, Questions]
 
 
@@ -90,9 +91,9 @@ def groups_of(asked: Examples | Questions) -> np.ndarray:
     number = dict(zip(asked.first, group.tolist(), strict=True))
     pairs = set(zip(asked.first, asked.second or (), strict=False))
     turned = [(number[a], number[b]) for a, b in pairs if a != b and (b, a) in pairs]
-    links = np.array(turned, dtype=np.int64).reshape(-1, 2)
+    links = np.array(turned, int).reshape(-1, 2)
     graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(number), len(number)))
-    return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
+    return csgraph.connected_components(graph)[1][group].astype(int) if turned else group
 
 
 @checks.typed(GridError)
@@ -148,19 +149,10 @@ def grid(jobs: Sequence[Job | Headed], sets: Sets | None = None) -> list[Grid] |
             part: np.array([[by_name[name][part] for name in row] for row in places])
             for part in by_name[names[0]]
         }
-        measures = ("accuracy",) if "accuracy" in square else MEASURES
-        scores = {measure: square[measure] for measure in measures}
-        grids.append(
-            Grid(
-                identity.title(job.model),
-                tuple(sets),
-                scores,
-                groups_of(gold),
-                square["predicted"],
-                square["n_cut"][..., 0],
-                logits=square["logits"],
-            )
-        )
+        scores = {x: square[x] for x in ("accuracy", *MEASURES) if x in square}
+        answers_of, n_cut = square["predicted"], square["n_cut"][..., 0]
+        shared = identity.title(job.model), tuple(sets), scores, groups_of(gold)
+        grids.append(Grid(*shared, answers_of, n_cut, logits=square["logits"]))
     return grids
 
 
@@ -196,15 +188,11 @@ def without_reading(sets: Mapping[str, Questions], span: int = 3, seed: int = 1)
     n = len(sets[checks.several(sets, "languages", GridError)[0]])
     places = np.random.default_rng(seed).uniform(size=n)
     blind = {"first eight words": (8, np.zeros(n)), f"{span} random words": (span, places)}
-    return [
-        *(
-            answered(
-                name, sets, lambda x, place=place: answers.placed_answers(x, *place), reads=False
-            )
-            for name, place in blind.items()
-        ),
-        answered("nearest span", sets, lambda x: answers.overlap_answers(x, span)),
+    grids = [
+        answered(name, sets, partial(answers.placed_answers, length=x, where=y), reads=False)
+        for name, (x, y) in blind.items()
     ]
+    return [*grids, answered("nearest span", sets, partial(answers.overlap_answers, length=span))]
 
 
 def unasked(head: Headed, sets: Sets) -> int:
@@ -245,7 +233,7 @@ def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
             f"{', '.join(sets)}"
         )
     single = isinstance(gold, Examples) and gold.second is None
-    cells, places = {}, np.empty((len(sets),) * 2, dtype=object)
+    cells, places = {}, np.empty((len(sets),) * 2, object)
     for i, part in enumerate(sets.values()):
         for j, other in enumerate(sets.values()):
             cell = other if single else crossed(part, other)
@@ -258,7 +246,7 @@ def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
 def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.ndarray]:
     """Accuracy of each class, or `MEASURES` of the answers at places ``(n, 2)`` in the contexts."""
     if isinstance(cell, Examples):
-        return {"accuracy": (predicted == cell.labels).astype(np.float64)}
+        return {"accuracy": (predicted == cell.labels).astype(float)}
     given = [text[start:end] for text, (start, end) in zip(cell.contexts, predicted, strict=True)]
     language = cell.context_language
     scores = [

@@ -10,7 +10,7 @@ subwords or length alone in the place of a model.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -195,7 +195,7 @@ def _values(
             about["alternatives"] &= value is not None
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
-        by_language: dict[str, list[tuple[str, str]]] = {}
+        by_language = {}
         for language, way in (asked[position] for position in missing):
             by_language.setdefault(language, []).append(way)
         # an ask for alternatives, as they are stored, has them when it is computed again
@@ -209,7 +209,7 @@ def _values(
 
     name, uncomputable = f"coverage, {subject.label[0]}", every if stored else ()
     values = work.results(COVERAGE, abouts, calls, what=name, uncomputable=uncomputable)
-    by_way: dict[tuple[str, str], dict[str, ledger.Value]] = {way: {} for way in ways}
+    by_way = {way: {} for way in ways}
     for (language, way), value in zip(asked, values, strict=True):
         by_way[way][language] = value
     return by_way
@@ -230,7 +230,7 @@ def _pivot(corpus: ParallelCorpus, pivot: str) -> str:
 
 
 #: Of a language: states ``(n_layers, n, dim)``, and sentences cut or the mean number of subwords.
-_Read: TypeAlias = "tuple[np.ndarray | sparse.csr_array, float]"
+_Read = "tuple[np.ndarray | sparse.csr_array, float]"
 
 
 def _measured(
@@ -242,7 +242,7 @@ def _measured(
 ) -> Iterator[dict[str, np.ndarray]]:
     """What is kept of each language but the first, the pivot, and of each way."""
     pivot, *languages = corpus.languages
-    lost: dict[str, dict[str, float]] = {"tokens unknown to it": {}, "sentences cut": {}}
+    lost = {"tokens unknown to it": {}, "sentences cut": {}}
     read = _reader(
         subject, corpus, list(dict.fromkeys(pooling for pooling, _ in ways)), options, lost
     )
@@ -326,13 +326,9 @@ def kept_alternatives(value: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _coverage(
     model: str, pooling: str, states: str, pivot: str, by_language: Mapping[str, ledger.Value]
 ) -> Coverage:
-    first = next(iter(by_language.values()))
-    hits, only_rival = (
-        np.stack([value[name] for value in by_language.values()], axis=1)
-        for name in ("hits", "only_rival")
-    )
-    layers = tuple(range(len(hits)))
-    scores = mexa.PivotScores(tuple(by_language), pivot, layers, hits, only_rival)
+    values = by_language.values()
+    hits, only_rival = (np.stack([x[name] for x in values], 1) for name in ("hits", "only_rival"))
+    scores = mexa.PivotScores(tuple(by_language), pivot, tuple(range(len(hits))), hits, only_rival)
     rows = [
         (language, layer, measure, number)
         for language, value in by_language.items()
@@ -340,10 +336,12 @@ def _coverage(
         for layer, number in enumerate(numbers.tolist())
     ]
     table = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
-    nothing = (0, 0)  # a bag is cut as its model is, and keeps no number
-    cut = {x: int(value.get("cut", nothing)[0]) for x, value in by_language.items()}
-    cut[pivot] = int(first.get("cut", nothing)[1])
-    return Coverage(model, pooling, states, scores, table, cut)
+    # a bag is cut as its model is, and keeps no number
+    cuts = {x: value.get("cut", (0, 0)) for x, value in by_language.items()}
+    cut = {x: int(of_both[0]) for x, of_both in cuts.items()}
+    return Coverage(
+        model, pooling, states, scores, table, cut | {pivot: int(next(iter(cuts.values()))[1])}
+    )
 
 
 def coverage_difference(stored: ledger.Value, computed: ledger.Value) -> float:
@@ -354,8 +352,8 @@ def coverage_difference(stored: ledger.Value, computed: ledger.Value) -> float:
     both = []
     for value in (stored, computed):
         unit = value["either"].shape[-1] if "either" in value else 1
-        counted = {x: value[x] for x in ("hits", "row", "column", "either") if x in value}
-        means = {x: counts.astype(float).mean(axis=1) / unit for x, counts in counted.items()}
+        counts = [x for x in ("hits", "row", "column", "either") if x in value]
+        means = {x: value[x].astype(float).mean(1) / unit for x in counts}
         texts = {x: value[x] for x in ("cut", "subwords") if x in value}
         both.append(means | texts | kept_alternatives(value))
     return work.largest_difference(*both)

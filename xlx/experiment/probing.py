@@ -53,7 +53,7 @@ def read_spans(tags: ArrayLike, sentences: ArrayLike) -> Spans:
     in, words of one sentence side by side.
     """
     tags, sentences = np.asarray(tags), np.asarray(sentences)
-    kinds, continues = _KIND[tags], np.zeros(tags.shape, dtype=bool)
+    kinds, continues = _KIND[tags], np.zeros(tags.shape, bool)
     same_kind = (kinds[..., 1:] == kinds[..., :-1]) & (kinds[..., 1:] >= 0)
     continues[..., 1:] = same_kind & (sentences[1:] == sentences[:-1]) & ~_BEGUN[tags[..., 1:]]
     # the next word that does not continue: the least of all such places from there on
@@ -79,7 +79,7 @@ class EntityTest:
         lengths = np.array([len(tags) for tags in part.tags])
         sentences = np.repeat(np.arange(len(lengths)), lengths)
         gold = read_spans([NER.index(tag) for tags in part.tags for tag in tags], sentences)
-        sentence, word = np.array(places, dtype=np.intp).reshape(-1, 2).T
+        sentence, word = np.array(places, int).reshape(-1, 2).T
         return cls(gold, sentences, (lengths.cumsum() - lengths)[sentence] + word)
 
     def counts(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +91,7 @@ class EntityTest:
         tags[..., self.rows] = predicted
         spans, gold = read_spans(tags, self.sentences), self.gold
         same = gold.begins & spans.begins & (gold.kinds == spans.kinds) & (gold.ends == spans.ends)
-        return same.sum(axis=-1), spans.begins.sum(axis=-1)
+        return same.sum(-1), spans.begins.sum(-1)
 
 
 def entity_f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.ndarray:
@@ -527,17 +527,17 @@ def _transfers(
             right, counts = [], []
             for place, part in enumerate(targets):
                 predicted = probe.predict(part.states)
-                right.append((predicted == part.labels).sum(axis=-1))
+                right.append((predicted == part.labels).sum(-1))
                 counts += [test.counts(predicted) for test in sought[place : place + 1]]
             labels = source["train"].labels
             shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
             value = {
-                "right": np.array(right, dtype=np.int32),
+                "right": np.array(right, np.int32),
                 "n_test": np.array([len(part.labels) for part in targets]),
                 "majority": np.array(shares),
             }
             if sought:
-                correct, marked = np.array(counts, dtype=np.int32).swapaxes(0, 1)
+                correct, marked = np.array(counts, np.int32).swapaxes(0, 1)
                 value |= {"found": correct, "marked": marked}
                 value["entities"] = np.array([part.gold.begins.sum() for part in sought])
             yield value
@@ -570,7 +570,7 @@ def _topics(
         test = _topic_test(code, n_test, seed)
         embedded, labels = embed(encoder, test.first, **options), test.labels
         raw = embedded.states
-        centred = raw - raw.mean(axis=1, keepdims=True) + fitted.mean[:, None].cpu().numpy()
+        centred = raw - raw.mean(1, keepdims=True) + fitted.mean[:, None].cpu().numpy()
         tables = []
         for moved, states in enumerate((raw, centred)):
             right = fitted.predict(states) == labels  # (n_layers + 1, n_seeds, n)
@@ -580,9 +580,9 @@ def _topics(
                 "seed": np.array(fitted.seeds)[row],
                 "centred": bool(moved),
                 "n": len(test),
-                "accuracy": right.mean(axis=2).ravel(),
-                "even": right[..., ::2].mean(axis=2).ravel(),
-                "odd": right[..., 1::2].mean(axis=2).ravel(),
+                "accuracy": right.mean(2).ravel(),
+                "even": right[..., ::2].mean(2).ravel(),
+                "odd": right[..., 1::2].mean(2).ravel(),
                 "majority": float((labels == commonest).mean()),
                 "validation_loss": fitted.validation_loss.ravel(),
                 "n_cut": embedded.n_cut,
@@ -600,9 +600,9 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     both = stored, computed
     if not isinstance(stored, pd.DataFrame):
         counts = [{k: x[k] for k in ("n_test", "majority", "entities") if k in x} for x in both]
-        means = [{"right": x["right"].mean(axis=-1).T / x["n_test"]} for x in both]
+        means = [{"right": x["right"].mean(-1).T / x["n_test"]} for x in both]
         for mean, x in zip(means, both, strict=True):
-            mean |= {"f1": _transfer_f1(x).mean(axis=-1)} if "entities" in x else {}
+            mean |= {"f1": _transfer_f1(x).mean(-1)} if "entities" in x else {}
         return np.inf if work.largest_difference(*counts) else work.largest_difference(*means)
     # a ledger has the columns of all entries, in an order of its own
     counts = ["layer", "seed", "centred", "n", "n_train", "n_test", "n_lost", "n_cut", "majority"]

@@ -156,7 +156,7 @@ class BagOfSubwords(Subject):
         counts = states.subword_counts(encoder, texts, self.max_length).tocsc()
         there = np.flatnonzero(np.diff(counts.indptr))
         drawn = [np.random.default_rng([0, i]).standard_normal(encoder.dim) for i in there]
-        return np.asarray(counts[:, there] @ np.array(drawn), dtype=np.float32)[None]
+        return np.asarray(counts[:, there] @ np.array(drawn), np.float32)[None]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class FunctionSubject(Subject):
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """One layer, called 0."""
-        return np.asarray(self.function(texts, language), dtype=np.float32)[None]
+        return np.asarray(self.function(texts, language), np.float32)[None]
 
 
 @dataclass(frozen=True)
@@ -208,14 +208,14 @@ class Length(FunctionSubject):
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """The number itself."""
-        return np.array([[[len(text)] for text in texts]], dtype=np.float32)
+        return np.array([[[len(text)] for text in texts]], np.float32)
 
     def read(self, corpus: ParallelCorpus) -> CorpusStates:
         """Points on a quarter of a circle, whose cosine falls with the distance in log length."""
         logs = {x: np.log1p([*map(len, text)]) for x, text in corpus.sentences.items()}
         longest = max(row.max() for row in logs.values())
         angles = {code: row / longest * np.pi / 2 for code, row in logs.items()}
-        arcs = {code: np.stack([np.cos(a), np.sin(a)], axis=1)[None] for code, a in angles.items()}
+        arcs = {code: np.stack([np.cos(a), np.sin(a)], 1)[None] for code, a in angles.items()}
         return CorpusStates(arcs, dict.fromkeys(arcs, 0), dtype=torch.float64)
 
 
@@ -347,7 +347,7 @@ def changes(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
     without each sentence, of `BY_LANGUAGE` alone.
     """
     weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
-    score = exact.scores[task][0].mean(axis=-1, keepdims=True)
+    score = exact.scores[task][0].mean(-1, keepdims=True)
     return {
         f"{what} {averaged}": (weight @ (left_out[task][0] - score)).astype(np.float16)
         for what, left_out in exact.left_out.items()
@@ -361,7 +361,7 @@ def scores_of_pairs(value: Mapping[str, np.ndarray], n: int) -> np.ndarray:
     """``(n_layers, n_pairs, 2)``, in the order of `abx.exact`."""
     if "won" in value:
         return value["won"] / (2 * value.get("made", n * (n - 1)))
-    return value["share"] / _SHARES if "share" in value else value["score"].astype(np.float64)
+    return value["share"] / _SHARES if "share" in value else value["score"].astype(float)
 
 
 def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
@@ -375,7 +375,7 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     both = []
     for value in (stored, computed):
         parts = {name: x for name, x in value.items() if name == "cut" or " " in name}
-        both.append(parts | {"scores": scores_of_pairs(value, n).mean(axis=-1) @ weights.T})
+        both.append(parts | {"scores": scores_of_pairs(value, n).mean(-1) @ weights.T})
     return work.largest_difference(*both)
 
 
@@ -499,7 +499,7 @@ def subject_scores(
         or (partial and name not in (*abx.SCORES, MATCHED) and not several[number].fetched)
     ]
     values = work.results(SCORE, abouts, calls, what="scores", uncomputable=absent)
-    by_subject: list[dict[str, ledger.Value | None]] = [{} for _ in several]
+    by_subject = [{} for _ in several]
     for (number, name), value in zip(asked, values, strict=True):
         if value is not None or not partial or not several[number].here:
             by_subject[number][name] = value
@@ -545,11 +545,11 @@ def _unpacked(
         )
     n = len(corpus)
     scores = {name: scores_of_pairs(value, n) for name, value in values.items()}
-    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    left_out_change = {}
     for what in groupings(corpus):
         for averaged in (*WEIGHTINGS, "languages"):
             by_measure = {
-                name: value[f"{what} {averaged}"].astype(np.float64)
+                name: value[f"{what} {averaged}"].astype(float)
                 for name, value in values.items()
                 if f"{what} {averaged}" in value
             }

@@ -58,9 +58,9 @@ def probed_tasks(
     tasks: Mapping[str, Sequence[ProbingTask]], *, across: bool = False
 ) -> list[ProbedTask]:
     """The tasks of all languages; ``across``: with tests of others that have the classes."""
-    known: dict[tuple[str, int, str], ProbingTask] = {}
+    known = {}
     for code, several in tasks.items():
-        counts: Counter[str] = Counter()
+        counts = Counter()
         for task in several:
             known[task.name, counts[task.name], code] = task
             counts[task.name] += 1
@@ -183,7 +183,7 @@ def sentence_vectors(
     subject: Subject, cells: Sequence[ProbedTask]
 ) -> tuple[dict[str, Any], Callable[[str, TaskPart], list[int]]]:
     """By language the vectors of all sentences of tasks, read once, and a part's rows of them."""
-    places: dict[str, dict[tuple[str, ...], int]] = {}
+    places = {}
     for code, texts in (item for cell in cells for item in cell.texts.items()):
         numbers = places.setdefault(code, {})
         for tokens in texts:
@@ -214,7 +214,7 @@ def _portions(
     cells: Sequence[ProbedTask], states: Mapping[str, np.ndarray]
 ) -> Iterator[list[ProbedTask]]:
     """Tasks of as many classes that stand together, as many at once as fit into `_MEMORY`."""
-    portion: list[ProbedTask] = []
+    portion = []
     used = 0
     for cell in cells:
         n_layers, _, dim = states[cell.task.language].shape
@@ -250,9 +250,9 @@ def _probed(
         groups = range(i * n_layers, (i + 1) * n_layers)
         probe, right = fitted.take(groups), []
         for code, part in cell.tests.items():
-            right.append((probe.predict(vectors(code, part)) == part.labels).sum(axis=-1))
+            right.append((probe.predict(vectors(code, part)) == part.labels).sum(-1))
         yield {
-            "right": np.array(right, dtype=np.int32),
+            "right": np.array(right, np.int32),
             "n_test": np.array([len(part) for part in cell.tests.values()]),
             "control_accuracy": on_control[groups],
             "bits": bits[groups],
@@ -273,10 +273,9 @@ def _probes_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     both = stored, computed
     n = stored["n_test"][:, None]
     right, control = (
-        [x[name].mean(axis=-1, dtype=np.float64) for x in both]
-        for name in ("right", "control_accuracy")
+        [x[name].mean(-1, dtype=float) for x in both] for name in ("right", "control_accuracy")
     )
-    bits = np.abs(stored["bits"].mean(axis=-1) / computed["bits"].mean(axis=-1) - 1)
+    bits = np.abs(stored["bits"].mean(-1) / computed["bits"].mean(-1) - 1)
     apart = [np.abs((right[0] - right[1]) / n), np.abs(control[0] - control[1]), bits / 3]
     return max(float(x.max()) for x in apart)
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,7 +77,7 @@ DENIED = (
 )
 #: How shipped tasks are learnt here: languages, options of `labelled_task`, recipe, and what the
 #: recipe of an untrained network has else.
-SHIPPED: dict[str, tuple[tuple[str, ...], dict[str, Any], Recipe, dict[str, Any]]] = {
+SHIPPED = {
     NEGATION: (
         DENIED,
         {"n_train": 400, "n_test": 100},
@@ -264,7 +263,7 @@ class Transfers:
         training = self.wrong(run, "train", run.source)
         parts = ("interlingual", "intralingual", "error", "transfer_gap")
         columns = {"seed": run.seed, "learning_rate": run.learning_rate, "step": run.steps}
-        columns |= {"training": training.mean(axis=1), **dict.fromkeys(parts, np.nan)}
+        columns |= {"training": training.mean(1), **dict.fromkeys(parts, np.nan)}
         table = pd.DataFrame(columns)
         near = asked("train", target)
         translated = self.wrong(run, "train", target, near)
@@ -319,8 +318,8 @@ class Transfers:
                 same = [run for run in runs if run.seed == seed]
                 training, translated, _ = self._inside(same, [level], tolerance)
                 if len(training):
-                    wrong = np.array([x.mean(axis=0) for x in translated.values()])
-                    lost.append(wrong - training.mean(axis=0))
+                    wrong = np.array([x.mean(0) for x in translated.values()])
+                    lost.append(wrong - training.mean(0))
                     errors.append(training.mean())
             error = float(np.mean(errors)) if errors else np.nan
             by_target = (
@@ -345,7 +344,7 @@ class Transfers:
         lost = {key: x for key, x in self._lost(level, tolerance).items() if len(x[0])}
         for source, (_, error) in {key[0]: x for key, x in lost.items()}.items():
             alike = [x for key, (x, _) in lost.items() if key[0] == source]
-            lost[source, igap.MEAN_TARGET] = np.mean(alike, axis=0), error
+            lost[source, igap.MEAN_TARGET] = np.mean(alike, 0), error
         rows = [(*igap.crossed_interval(x, groups), error) for x, error in lost.values()]
         index = pd.MultiIndex.from_tuples(list(lost), names=["source", "target"])
         table = pd.DataFrame(rows, index, ["value", "low", "high", "training"])
@@ -366,9 +365,9 @@ class Transfers:
         """
         near = []
         for run in runs:
-            error = self.wrong(run, "train", run.source).mean(axis=1)
+            error = self.wrong(run, "train", run.source).mean(1)
             windows = [statistics.window(error, level, tolerance) for level in levels]
-            near.append(np.flatnonzero(np.any(windows, axis=0)))
+            near.append(np.flatnonzero(np.any(windows, 0)))
         wrong = {
             code: np.concatenate(
                 [self.wrong(run, "train", code, rows) for run, rows in zip(runs, near, strict=True)]
@@ -418,7 +417,7 @@ class Transfers:
 
     def _grouped(self) -> Iterator[tuple[dict[str, str], list[Run]]]:
         """The runs that make up one A(θ₀): of one model, source and algorithm."""
-        groups: dict[tuple, list[Run]] = {}
+        groups = {}
         for run in self.runs:
             groups.setdefault((run.model, run.source, run.algorithm), []).append(run)
         for runs in groups.values():
@@ -516,8 +515,8 @@ def _shared_subwords(
     rows = []
     for source, target in product(sources, joined):
         # the size of a translation moves no maximum; that of a training example does
-        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
-        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
+        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(1))
+        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(1)
         nearby = (nearest == np.arange(len(first))).mean()
         rows.append((source, target, nearby, (first.labels[nearest] != first.labels).mean()))
     table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])

@@ -37,7 +37,7 @@ def registered() -> dict[str, Measure]:
     A module of this folder that has ``REGISTERED``, a tuple of them, adds them: nothing else needs
     to know. ValueError where two have one name.
     """
-    measures: dict[str, Measure] = {}
+    measures = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
         for measure in getattr(
             importlib.import_module(f"{__name__}.{module.name}"), "REGISTERED", ()

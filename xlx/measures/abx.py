@@ -85,13 +85,13 @@ class Groups:
             first, order = len(groups), np.argsort(codes, kind="stable")
             groups += np.split(order, np.cumsum(np.bincount(codes))[:-1])
             self.slices[name] = slice(first, len(groups))
-        self.sizes = np.array([*map(len, groups)], dtype=np.intp)
-        self._order = np.concatenate([[], *groups]).astype(np.intp)
+        self.sizes = np.array([*map(len, groups)], int)
+        self._order = np.concatenate([[], *groups]).astype(int)
         self._starts = np.cumsum(self.sizes) - self.sizes
         first = np.concatenate([[], *(np.repeat(x, len(x)) for x in groups)])
         second = np.concatenate([[], *(np.tile(x, len(x)) for x in groups)])
         number = np.repeat(np.arange(len(groups)), self.sizes**2)
-        self._pairs = np.stack([first, second, number]).astype(np.intp)[:, first != second]
+        self._pairs = np.stack([first, second, number]).astype(int)[:, first != second]
 
     @property
     def member(self) -> np.ndarray:
@@ -110,7 +110,7 @@ class Groups:
 
         ``regained``, ``(m, n_groups)``: what comes in without a group.
         """
-        return self._sums(values.sum(axis=1), values, regained)
+        return self._sums(values.sum(1), values, regained)
 
     def over_pairs(self, cells: torch.Tensor, worth: float = 1, start: int = 0) -> np.ndarray:
         """Sums of ``(m, n, n)``, or a strip from row ``start``; ``worth``: what 1 counts."""
@@ -123,7 +123,7 @@ class Groups:
         pairs = torch.from_numpy(np.stack([row, self._pairs[1]])[:, there]).to(cells.device)
         inside, number = cells[:, *pairs].double().cpu().numpy(), self._pairs[2, there]
         twice = [worth * np.bincount(number, x, minlength=len(self.sizes)) for x in inside]
-        return self._sums(rows.sum(axis=1), at, np.array(twice))
+        return self._sums(rows.sum(1), at, np.array(twice))
 
     def _sums(self, total: np.ndarray, at: np.ndarray, inside: np.ndarray | float) -> np.ndarray:
         total = total[:, None]

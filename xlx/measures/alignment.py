@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, product
-from typing import TypeAlias
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from xlx.results.deferred import deferred
 torch = deferred("torch")
 sparse = deferred("scipy.sparse")
 
-Vectors: TypeAlias = "Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]"
+Vectors = "Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]"
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
 #: Numbers of a matrix above which rows are taken in strips, where that is possible.
@@ -119,12 +118,12 @@ class Block:
         diagonal = similarity.diagonal(self.start, dim1=1, dim2=2)
         translation = diagonal.clone()
         diagonal.fill_(-torch.inf)
-        margin = translation - similarity.amax(dim=self.axis)
+        margin = translation - similarity.amax(self.axis)
         slack = self.tolerance[:, None]
         credit = (margin >= -slack).double()
         if (margin.abs() <= slack).any():
             level = (translation - slack).unsqueeze(self.axis)
-            credit /= 1 + (similarity >= level).sum(dim=self.axis)
+            credit /= 1 + (similarity >= level).sum(self.axis)
         diagonal.copy_(translation)
         whole = np.zeros((len(similarity), similarity.shape[-1]))
         whole[:, self.start : self.start + credit.shape[1]] = credit.cpu()
@@ -164,7 +163,7 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
                 f"the vector of {language} at position {where} holds NaN or infinity: look at the "
                 "model's output for this sentence, or embed in float32"
             )
-        exact = array.astype(np.float64)
+        exact = array.astype(float)
         norms = _lengths(exact)
         if not (np.isfinite(norms) & (norms > 0)).all():
             where = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0]
@@ -178,15 +177,15 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
         else:
             units[language] = exact / norms[:, None]
     if sparse.issparse(next(iter(units.values()))):
-        used = sum(np.asarray((unit != 0).sum(axis=0)).ravel() for unit in units.values())
+        used = sum(np.asarray((unit != 0).sum(0)).ravel() for unit in units.values())
         return {language: sparse.csr_array(unit[:, used > 1]) for language, unit in units.items()}
     return units
 
 
 def _lengths(vectors: np.ndarray | sparse.csr_array) -> np.ndarray:
-    exact = vectors.astype(np.float64)
+    exact = vectors.astype(float)
     squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
-    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return np.sqrt(np.asarray(squares.sum(1)).ravel())
 
 
 def undefined(vectors: Vectors) -> set[str]:
@@ -208,10 +207,10 @@ def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """
     moved = {}
     for language, whole in vectors.items():
-        rest = whole - whole.mean(axis=-2, keepdims=True, dtype=np.float64)
+        rest = whole - whole.mean(-2, keepdims=True, dtype=float)
         lost = np.linalg.norm(rest, axis=-1) <= NOTHING * np.linalg.norm(whole, axis=-1)
         rest[lost] = 1.0
-        rest[lost.all(axis=-1)] = np.nan
+        rest[lost.all(-1)] = np.nan
         moved[language] = rest
     return moved
 
@@ -284,7 +283,7 @@ def _centred(
     if sparse.issparse(units[wanted[0]]):  # c = 0: centred vectors would not be sparse
         offsets = torch.zeros(len(wanted), units[wanted[0]].shape[0])
         return [units[language] for language in wanted], offsets, np.ones(len(wanted)), 0.0
-    common = np.mean([units[language].mean(axis=0) for language in wanted], axis=0)
+    common = np.mean([units[language].mean(0) for language in wanted], 0)
     rest = torch.empty((len(wanted), *units[wanted[0]].shape), dtype=dtype)
     offsets = torch.empty(rest.shape[:2], dtype=dtype)
     squares = np.empty(len(wanted))
@@ -292,7 +291,7 @@ def _centred(
         centred = units[language] - common
         rest[index] = torch.from_numpy(centred)
         offsets[index] = torch.from_numpy(centred @ common)
-        squares[index] = np.mean(np.sum(centred**2, axis=1))
+        squares[index] = np.mean(np.sum(centred**2, 1))
     return rest, offsets, squares, float(common @ common)
 
 

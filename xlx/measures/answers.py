@@ -133,7 +133,7 @@ def _compared(word: str) -> str:
 def located_words(context: str, language: str) -> tuple[np.ndarray, Sequence[int], Sequence[int]]:
     """The words of a context as they are compared, and where each begins and ends."""
     spans = word_spans(context, language)
-    plain = np.array([_compared(word) for word, _, _ in spans], dtype=object)
+    plain = np.array([_compared(word) for word, _, _ in spans], object)
     return plain, [start for _, start, _ in spans], [end for _, _, end in spans]
 
 
@@ -146,7 +146,7 @@ def _asked(question: str, language: str) -> frozenset[str]:
 def asked_words(compared: Sequence[str], question: str, language: str) -> np.ndarray:
     """Which words of a context are words of the question: bool."""
     asked = _asked(question, language)
-    return np.array([word in asked for word in compared], dtype=bool)
+    return np.array([word in asked for word in compared], bool)
 
 
 def placed_answers(questions: Questions, length: int, where: Sequence[float]) -> list[str]:

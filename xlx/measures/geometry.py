@@ -43,8 +43,8 @@ def silhouette(block: Block) -> torch.Tensor:
     """
     within = block.kernels[block.axis - 1]
     n = within.shape[-1]
-    near = (within.sum(dim=2) - within.diagonal(dim1=1, dim2=2)) / (n - 1)
-    a, b = 1 - block.common - near, 1 - block.common - block.cosine.mean(dim=block.axis)
+    near = (within.sum(2) - within.diagonal(dim1=1, dim2=2)) / (n - 1)
+    a, b = 1 - block.common - near, 1 - block.common - block.cosine.mean(block.axis)
     return (b - a) / torch.maximum(a, b)
 
 
@@ -53,7 +53,7 @@ def purity(block: Block) -> torch.Tensor:
     nearest = []
     for near in (block.within.expand_as(block.to_other).clone(), block.to_other.clone()):
         near.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
-        nearest.append(near.amax(dim=block.axis))
+        nearest.append(near.amax(block.axis))
     ahead, slack = nearest[0] - nearest[1], block.tolerance[:, None]
     return ((ahead >= -slack).float() + (ahead > slack)) / 2
 
@@ -68,7 +68,7 @@ def of_pairs(
 
     def wins(block: Block, groups: Groups) -> np.ndarray:
         first, second = (
-            cells * (less_mean(cosines).abs().amax(dim=(1, 2)) > block.tolerance)[:, None, None]
+            cells * (less_mean(cosines).abs().amax((1, 2)) > block.tolerance)[:, None, None]
             for cells, cosines in zip(kernels(block), block.kernels, strict=True)
         )
         products, squares, others = map(groups.over_pairs, (first * second, first**2, second**2))
@@ -88,8 +88,8 @@ def debiased(block: Block) -> Iterator[torch.Tensor]:
         if n < 4:
             raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
         cells = _hollow(cosines)
-        rows = cells.sum(dim=2) / (n - 2)
-        total = (rows.sum(dim=1) / (n - 1))[:, None, None]
+        rows = cells.sum(2) / (n - 2)
+        total = (rows.sum(1) / (n - 1))[:, None, None]
         yield _hollow(cells + total - rows[:, None] - rows[:, :, None])
 
 
@@ -99,16 +99,16 @@ def biased(block: Block) -> Iterator[torch.Tensor]:
     With fewer sentences than dimensions it makes unrelated vectors look alike.
     """
     for cosines, lengths in zip(block.kernels, block.lengths, strict=True):
-        scales = lengths / lengths.mean(dim=1, keepdim=True)
+        scales = lengths / lengths.mean(1, keepdim=True)
         cells = (cosines.double() + block.common) * scales[:, None] * scales[:, :, None]
-        rows = cells.mean(dim=2)
-        yield cells + rows.mean(dim=1)[:, None, None] - rows[:, None] - rows[:, :, None]
+        rows = cells.mean(2)
+        yield cells + rows.mean(1)[:, None, None] - rows[:, None] - rows[:, :, None]
 
 
 def less_mean(cells: torch.Tensor) -> torch.Tensor:
     """Less the mean of different sentences: RSA is Pearson's correlation of what is left."""
     n, cells = cells.shape[-1], _hollow(cells)
-    return _hollow(cells - (cells.sum(dim=(1, 2)) / (n * (n - 1)))[:, None, None])
+    return _hollow(cells - (cells.sum((1, 2)) / (n * (n - 1)))[:, None, None])
 
 
 def ranks(block: Block) -> Iterator[torch.Tensor]:

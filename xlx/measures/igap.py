@@ -90,7 +90,7 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
         raise ValueError(f"{name} must be a boolean array: give predictions != labels")
     if answers.ndim == 0 or answers.shape[-1] == 0:
         raise ValueError(f"{name} has no examples: its shape is {answers.shape}")
-    return answers.sum(axis=-1)
+    return answers.sum(-1)
 
 
 @checks.typed()
@@ -125,22 +125,20 @@ def igap_curve(
     """
     seeds = np.asarray(seeds)
     _check_curve(training, translated, seeds)
-    error = training.mean(axis=1)
+    error = training.mean(1)
     windows = np.array([statistics.window(error, value, tolerance) for value in levels])
     windows = windows.reshape(len(levels), len(seeds))
     groups = np.arange(training.shape[1]) if groups is None else groups
     # summed exactly: whole numbers below 2²⁴
     lost = [_least_lost(x.astype(np.float32) - training, windows) for x in translated.values()]
     tables = []
-    for target, least in zip(
-        [*translated, MEAN_TARGET], [*lost, np.mean(lost, axis=0)], strict=True
-    ):
+    for target, least in zip([*translated, MEAN_TARGET], [*lost, np.mean(lost, 0)], strict=True):
         ends = [crossed_interval(values, groups) for values in least]
         columns = {
             "target": target,
             "level": np.round(np.asarray(levels, float), 12),
             **dict(zip(("igap", "low", "high"), np.reshape(ends, (-1, 3)).T, strict=True)),
-            "n_models": windows.sum(axis=1),
+            "n_models": windows.sum(1),
             "n_seeds": [len(pd.unique(seeds[window])) for window in windows],
         }
         tables.append(pd.DataFrame(columns))
@@ -152,7 +150,7 @@ def _least_lost(lost: np.ndarray, windows: np.ndarray) -> np.ndarray:
 
     ``lost`` is ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained.
     """
-    whole, least = lost.sum(axis=1, dtype=float), np.full((len(windows), lost.shape[1]), np.nan)
+    whole, least = lost.sum(1, dtype=float), np.full((len(windows), lost.shape[1]), np.nan)
     for row, window in zip(least, windows, strict=True):
         if window.any():
             row[:] = lost[np.where(window, whole, np.inf).argmin()]
@@ -196,15 +194,15 @@ def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, flo
     n_groups = places.max(initial=-1) + 1
     if len(places) != n or n_groups < 2:
         raise ValueError(f"{n} examples and {len(places)} places in {n_groups} groups, not two")
-    means = values.mean(axis=1, keepdims=True)
+    means = values.mean(1, keepdims=True)
     sums = np.array([np.bincount(places, row, n_groups) for row in values - means])
     apart = sums * n_groups / n  # a group's part of the mean; groups need not be of one size
     mean = float(means.mean())
-    by_group = n_seeds * apart.mean(axis=0).var(ddof=1)
+    by_group = n_seeds * apart.mean(0).var(ddof=1)
     freedom, total = n_groups - 1.0, by_group
     if n_seeds > 1:
         by_seed = n_groups * means.var(ddof=1)
-        left = ((apart - apart.mean(axis=0)) ** 2).sum() / ((n_seeds - 1) * (n_groups - 1))
+        left = ((apart - apart.mean(0)) ** 2).sum() / ((n_seeds - 1) * (n_groups - 1))
         if by_seed > left:
             total = by_group + by_seed - left
             squares = by_seed**2 / (n_seeds - 1) + by_group**2 / (n_groups - 1)
@@ -230,12 +228,12 @@ def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         )
     if np.isnan(gold).any() or np.isnan(predicted).any():
         raise ValueError("a score is NaN: leave out the languages that have none")
-    return (1 + (_orders(gold) * _orders(predicted)).mean(axis=-1)) / 2
+    return (1 + (_orders(gold) * _orders(predicted)).mean(-1)) / 2
 
 
 def _orders(scores: np.ndarray) -> np.ndarray:
     """Of each pair of languages, 1, 0 or -1: the first is better, as good, worse."""
     first, second = np.triu_indices(scores.shape[-1], 1)
     difference = scores[..., first] - scores[..., second]
-    equal = np.abs(difference) <= SLACK * np.abs(scores).max(axis=-1, keepdims=True)
+    equal = np.abs(difference) <= SLACK * np.abs(scores).max(-1, keepdims=True)
     return np.where(equal, 0.0, np.sign(difference))

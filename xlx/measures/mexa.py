@@ -26,7 +26,7 @@ stats, torch = deferred("scipy.stats"), deferred("torch")
 Matrix = TypeVar("Matrix", "np.ndarray", "torch.Tensor")
 
 #: Cosines tie that differ by less than the rounding of float64.
-ULPS = 16 * np.finfo(np.float64).eps
+ULPS = 16 * np.finfo(float).eps
 #: In the place of a rival, where there is nothing to compare.
 UNDEFINED = -2
 
@@ -51,9 +51,7 @@ class PivotScores:
     @property
     def mu(self) -> np.ndarray:
         """The score μ (section 3), ``(n_layers, n_languages)`` in [0, 1]; NaN: not defined."""
-        return np.where(
-            (self.only_rival == UNDEFINED).all(axis=-1), np.nan, self.hits.mean(axis=-1)
-        )
+        return np.where((self.only_rival == UNDEFINED).all(-1), np.nan, self.hits.mean(-1))
 
     def left_out(self) -> np.ndarray:
         """The score without sentence k, exactly: ``(n_layers, n_languages, n)``.
@@ -65,7 +63,7 @@ class PivotScores:
         regained = np.zeros(self.hits.shape)
         layer, language, query = np.nonzero(self.only_rival >= 0)
         np.add.at(regained, (layer, language, self.only_rival[layer, language, query]), 1)
-        left = (self.hits.sum(axis=-1, keepdims=True) - self.hits + regained) / (n - 1)
+        left = (self.hits.sum(-1, keepdims=True) - self.hits + regained) / (n - 1)
         return left + 0 * self.mu[..., None]  # NaN stays
 
     def table(self) -> pd.DataFrame:
@@ -104,8 +102,8 @@ class PivotScores:
 def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's interval for the number of sentences that the jackknife variance is worth."""
     n = left_out.shape[-1]
-    deviations = left_out - left_out.mean(axis=-1, keepdims=True)
-    variance = (n - 1) / n * (deviations**2).sum(axis=-1)
+    deviations = left_out - left_out.mean(-1, keepdims=True)
+    variance = (n - 1) / n * (deviations**2).sum(-1)
     share = (n * mu + 1) / (n + 2)  # never 0 or 1, where hits could have no variance
     worth = np.full(mu.shape, float(n))
     np.divide(share * (1 - share), variance, out=worth, where=variance > 0)
@@ -134,8 +132,8 @@ def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
             "is needed, also for one layer"
         )
     layers = tuple(range(len(states[pivot])))
-    hits = np.zeros((len(layers), len(languages), states[pivot].shape[1]), dtype=bool)
-    only_rival = np.full(hits.shape, UNDEFINED, dtype=np.int32)
+    hits = np.zeros((len(layers), len(languages), states[pivot].shape[1]), bool)
+    only_rival = np.full(hits.shape, UNDEFINED, np.int32)
     for layer in layers:
         vectors = {language: array[layer] for language, array in states.items()}
         absent = undefined(vectors)
@@ -148,9 +146,9 @@ def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
         for column, language in enumerate(languages):
             if language in units:
                 either = np.logical_or(*rivals(units[language], units[pivot]))
-                count = either.sum(axis=1)
+                count = either.sum(1)
                 hits[layer, column] = count == 0
-                only_rival[layer, column] = np.where(count == 1, either.argmax(axis=1), -1)
+                only_rival[layer, column] = np.where(count == 1, either.argmax(1), -1)
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 
@@ -162,7 +160,7 @@ def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, 
     """
     units = []
     for rows in (vectors, pivot_vectors):
-        exact = rows.astype(np.float64)
+        exact = rows.astype(float)
         norms = np.linalg.norm(exact, axis=1, keepdims=True)
         units.append(np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0))
     return beaten(units[0] @ units[1].T, ULPS)
@@ -202,11 +200,11 @@ def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.n
         raise ValueError(
             f"rivals are counted among {2**15:,} sentences at most, not {n:,}: take fewer"
         )
-    counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
+    counts = {"row": [], "column": [], "either": []}
     for vectors, pivot_vectors in zip(states, pivot_states, strict=True):
         row, column = rivals(vectors, pivot_vectors)
         for name, which in (("row", row), ("column", column), ("either", row | column)):
-            counts[name].append(which.sum(axis=1, dtype=np.int16))
+            counts[name].append(which.sum(1, dtype=np.int16))
     return {name: np.stack(layers) for name, layers in counts.items()}
 
 
@@ -218,11 +216,11 @@ def mutual(block: Block, groups: Groups) -> np.ndarray:
     """
     row, column = beaten(block.cosine, block.tolerance[:, None])
     either = (row | column).double()
-    n_rivals = either.sum(dim=2, keepdim=True)
+    n_rivals = either.sum(2, keepdim=True)
     member = torch.from_numpy(groups.member).to(either.device)
     regained = (n_rivals > 0) & (either @ member == n_rivals) & (member == 0)
     hits = (n_rivals[..., 0] == 0).double().cpu().numpy()
-    return groups.over_positions(hits, regained.sum(dim=1).cpu().numpy())
+    return groups.over_positions(hits, regained.sum(1).cpu().numpy())
 
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
@@ -249,7 +247,7 @@ def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
 
     Raises ValueError for a score that is missing or outside [0, 1].
     """
-    values = np.asarray(score, dtype=float).round(12)  # 0.2 * 3 is no less than 0.6
+    values = np.asarray(score, float).round(12)  # 0.2 * 3 is no less than 0.6
     if not ((values >= 0) & (values <= 1)).all():
         raise ValueError("adjusted scores lie in [0, 1], and none may be missing")
     codes = np.digitize(values, EDGES) - 1

@@ -116,18 +116,18 @@ class Groups:
         t2, models = special.stdtrit(freedom, _TAIL) ** 2, []
         for values in (each,) if other is None else (each, other):
             sums = np.moveaxis(self.sums(values), -1, 1) / size
-            means, wide = sums.sum(axis=1), (..., *[None] * (sums.ndim - 2))
+            means, wide = sums.sum(1), (..., *[None] * (sums.ndim - 2))
             apart = (sums - means[:, None] * share[wide]) / np.sqrt(1 - share)[wide]
             models.append((average(means), average(apart)))
         score, apart = (
             np.subtract(*x) if len(x) == 2 else x[0]
-            for x in ([y.mean(axis=0) for y in part] for part in zip(*models, strict=True))
+            for x in ([y.mean(0) for y in part] for part in zip(*models, strict=True))
         )
-        square = t2 * (apart**2).sum(axis=0)
+        square = t2 * (apart**2).sum(0)
         for means, apart in models:
             if (n := len(means) - 1) > 0:
-                by_seed = means.var(axis=0, ddof=1) / (n + 1)
-                left = ((apart - apart.mean(axis=0)) ** 2).sum(axis=(0, 1)) / (n * (n + 1))
+                by_seed = means.var(0, ddof=1) / (n + 1)
+                left = ((apart - apart.mean(0)) ** 2).sum((0, 1)) / (n * (n + 1))
                 square += special.stdtrit(n, _TAIL) ** 2 * np.maximum(by_seed - left, 0)
         return Estimate(score, np.sqrt(square), t2 / (sizes > 0).sum())
 
@@ -137,8 +137,8 @@ class Groups:
         Of each average within or across that a drop is between: ``(L + 1,)``.
         """
         some = (np.moveaxis(self.sums(x) > statistics.SLACK, -1, 0) for x in (right, wrong))
-        counts = ((_settings(1.0 * x)[..., :2] > 0).sum(axis=0) for x in some)
-        return (np.minimum(*counts) < FEW).any(axis=-1)
+        counts = ((_settings(1.0 * x)[..., :2] > 0).sum(0) for x in some)
+        return (np.minimum(*counts) < FEW).any(-1)
 
 
 def share_ends(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
@@ -185,7 +185,7 @@ def within(scores: np.ndarray) -> np.ndarray:
 
     ``scores`` ``(..., L, L)``, on any scale; returns ``(..., L)``.
     """
-    return np.diagonal(np.asarray(scores, dtype=np.float64), axis1=-2, axis2=-1).copy()
+    return np.diagonal(np.asarray(scores, float), axis1=-2, axis2=-1).copy()
 
 
 def across(scores: np.ndarray) -> np.ndarray:
@@ -194,17 +194,17 @@ def across(scores: np.ndarray) -> np.ndarray:
     Its mean over languages is that of all cells off the diagonal. MixingError for a single
     language.
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = np.asarray(scores, float)
     n = scores.shape[-1]
     if n < 2:
         raise MixingError("a grid of one language has no cell across: two or more are needed")
-    return (scores.sum(axis=-1) + scores.sum(axis=-2) - 2 * within(scores)) / (2 * (n - 1))
+    return (scores.sum(-1) + scores.sum(-2) - 2 * within(scores)) / (2 * (n - 1))
 
 
 def with_margins(scores: np.ndarray) -> np.ndarray:
     """``(..., L, L, n)`` with the means of rows and columns: ``(..., L + 1, L + 1, n)``."""
-    wide = np.concatenate([scores, scores.mean(axis=-2, keepdims=True)], axis=-2)
-    return np.concatenate([wide, wide.mean(axis=-3, keepdims=True)], axis=-3)
+    wide = np.concatenate([scores, scores.mean(-2, keepdims=True)], -2)
+    return np.concatenate([wide, wide.mean(-3, keepdims=True)], -3)
 
 
 def checked_scores(
@@ -215,7 +215,7 @@ def checked_scores(
     They are shares in [0, 1]; where ``least`` is -1 their mean in each cell is a share, or a
     difference of shares.
     """
-    scores, n = np.asarray(scores, dtype=np.float64), len(languages)
+    scores, n = np.asarray(scores, float), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
         raise MixingError(
             f"scores have shape {scores.shape}: ({n}, {n}, examples) is needed for {n} languages, "
@@ -227,13 +227,13 @@ def checked_scores(
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    means = scores if least == 0 else scores.mean(axis=-1)
+    means = scores if least == 0 else scores.mean(-1)
     if means.min() < least - statistics.SLACK or means.max() > 1 + statistics.SLACK:
         raise MixingError(
             f"scores are between {means.min():g} and {means.max():g}: give them as shares in "
             f"[{least:g}, 1], not in per cent"
         )
-    return each[0] if len(each) == 1 else each.mean(axis=0), each
+    return each[0] if len(each) == 1 else each.mean(0), each
 
 
 @checks.typed(MixingError)
@@ -322,7 +322,7 @@ def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
     for side, sign in ((positive, 1), (~positive, -1)):
         below = ranks[..., side] - stats.rankdata(evidence[..., side], axis=-1)
         share[..., side] = below / (~side).sum() if sign == 1 else 1 - below / (~side).sum()
-    auc = share[..., positive].mean(axis=-1, keepdims=True)
+    auc = share[..., positive].mean(-1, keepdims=True)
     return auc + (share - auc) * len(positive) / np.where(positive, n_positive, (~positive).sum())
 
 
@@ -335,11 +335,11 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
     values = 0.0
     for side, sign in ((positive, 1), (~positive, -1)):
         n = side.sum()
-        share = ((called & side).sum(axis=-1, keepdims=True) + 0.5) / (n + 1)
+        share = ((called & side).sum(-1, keepdims=True) + 0.5) / (n + 1)
         z = special.ndtri(share)
         slope = np.sqrt(2 * np.pi) * np.exp(z**2 / 2) * len(positive) / max(n, 1)
         off = np.where(side, called, share) - share
-        values = values + sign * (z + slope * (off - off.mean(axis=-1, keepdims=True)))
+        values = values + sign * (z + slope * (off - off.mean(-1, keepdims=True)))
     return values
 
 
@@ -388,7 +388,7 @@ def _label_masks(
     if labels.shape != (n,):
         raise MixingError(f"labels have shape {labels.shape} and there are {n} examples: one each")
     masks = {name: np.isin(labels, list(some)) for name, some in groups_of_labels.items()}
-    times = np.sum([np.zeros(n, dtype=int), *masks.values()], axis=0)
+    times = np.sum([np.zeros(n, int), *masks.values()], 0)
     if (times != 1).any():
         raise MixingError(
             f"label {labels[(times != 1).argmax()]} is not in exactly one of "
@@ -407,8 +407,8 @@ def _check_alike(first: np.ndarray, other: np.ndarray) -> None:
 def _settings(grids: np.ndarray) -> np.ndarray:
     """Within, across and drop of each language and of their mean: ``(..., L + 1, 3)``."""
     diagonal, outside = within(grids), across(grids)
-    table = np.stack([diagonal, outside, diagonal - outside], axis=-1)
-    return np.concatenate([table, table.mean(axis=-2, keepdims=True)], axis=-2)
+    table = np.stack([diagonal, outside, diagonal - outside], -1)
+    return np.concatenate([table, table.mean(-2, keepdims=True)], -2)
 
 
 def _by_language(

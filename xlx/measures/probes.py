@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -55,7 +54,7 @@ def stacked(states: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> Split
     layers of the first, and so on; shorter ones are filled up."""
     n_layers, _, dim = states[0].shape
     longest = max(map(len, labels))
-    whole = np.zeros((len(states), n_layers, longest, dim), dtype=np.float32)
+    whole = np.zeros((len(states), n_layers, longest, dim), np.float32)
     filled = np.full((len(states), n_layers, longest), -1)
     for row, (vectors, classes) in enumerate(zip(states, labels, strict=True)):
         whole[row, :, : len(classes)] = vectors
@@ -115,7 +114,7 @@ class Probes:
 
     def take(self, groups: Sequence[int]) -> Probes:
         """The probes of some groups (one may occur often), for states of another set of groups."""
-        rows = np.asarray(groups, dtype=np.int64)
+        rows = np.asarray(groups, int)
         index = torch.as_tensor(rows, device=self.mean.device)
         weights = tuple(weight[index] for weight in self.weights)
         best = {"epochs": self.epochs[rows], "validation_loss": self.validation_loss[rows]}
@@ -167,14 +166,14 @@ def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
     """States as a float32 tensor without gradients."""
     if isinstance(states, torch.Tensor):
         return states.detach().float()
-    return torch.tensor(np.asarray(states, dtype=np.float32))
+    return torch.tensor(np.asarray(states, np.float32))
 
 
 #: Weights of layers, as in `Probes`.
-Layers: TypeAlias = "Sequence[torch.Tensor]"
+Layers = "Sequence[torch.Tensor]"
 #: Of groups the standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``,
 #: sizes ``(g,)``; what fills up the shorter ones is behind.
-Data: TypeAlias = "tuple[torch.Tensor, torch.Tensor, np.ndarray]"
+Data = "tuple[torch.Tensor, torch.Tensor, np.ndarray]"
 
 
 def logits_of(weights: Layers, x: torch.Tensor, activation: str) -> torch.Tensor:
@@ -191,7 +190,7 @@ def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """-log p of the right class in nats, ``(g, s, n)``."""
     g, s, _, n = logits.shape
     right = logits.gather(2, y[:, None, None, :].expand(g, s, 1, n)).squeeze(2)
-    return logits.logsumexp(dim=2) - right
+    return logits.logsumexp(2) - right
 
 
 @dataclass(frozen=True)
@@ -239,9 +238,9 @@ def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
                 f"{name} split: the labels are {labels.dtype} of the shape {labels.shape}: give a "
                 f"whole number an example, {shape[:2]} or {shape[1:2]}"
             )
-        labels = np.broadcast_to(labels.astype(np.int64), shape[:2])
+        labels = np.broadcast_to(labels.astype(int), shape[:2])
         names = split.names if split.names is not None else first.names
-        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(axis=1), name, names)
+        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(1), name, names)
         for group in range(groups):
             if problem := _problem(whole, group, n_classes):
                 raise ValueError(f"{whole.name(group)}: {problem}")
@@ -282,7 +281,7 @@ def fitted_probes(
         weights,
         torch.empty(n_groups, dim, device=device),
         torch.empty(n_groups, dim, device=device),
-        np.zeros((n_groups, len(how.seeds)), dtype=np.int64),
+        np.zeros((n_groups, len(how.seeds)), int),
         np.full((n_groups, len(how.seeds)), np.inf),
         tuple(how.seeds),
         how.activation,
@@ -296,7 +295,7 @@ def fitted_probes(
     together = max(1, int(_MEMORY["cpu" if device.type == "cpu" else "cuda"] // (4 * numbers)))
     for start in range(0, len(by_steps), together):
         _train(probes, training, held_out, by_steps[start : start + together], how)
-    lost = groups[~np.isfinite(probes.validation_loss[groups]).all(axis=1)]
+    lost = groups[~np.isfinite(probes.validation_loss[groups]).all(1)]
     if len(lost):
         raise ValueError(
             f"{training.name(lost[0])}: the validation loss is no number; try a lower learning "
@@ -318,8 +317,8 @@ def _load(
         for group in chunk:
             states, labels = (part.to(probes.mean.device) for part in split.examples(group))
             if split is training:
-                mean = states.mean(dim=0)
-                scale = (states - mean).square_().mean(dim=0).sqrt_()
+                mean = states.mean(0)
+                scale = (states - mean).square_().mean(0).sqrt_()
                 # A dimension that only varies by rounding has nothing to say: do not blow it up.
                 scale[scale <= 1e-6 * mean.abs()] = 1
                 if not standardise:
@@ -342,7 +341,7 @@ def _train(
     device = probes.mean.device
     data, (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk, how.standardise)
     rows = np.arange(len(chunk))  # of x and y, that still train
-    waited = np.zeros((len(rows), len(probes.seeds)), dtype=np.int64)  # epochs since the best one
+    waited = np.zeros((len(rows), len(probes.seeds)), int)  # epochs since the best one
     slack = np.zeros_like(waited)  # epochs that were not the best so far
     adam = _Adam([weight[torch.as_tensor(chunk, device=device)] for weight in probes.weights])
     for epoch in range(1, how.max_epochs + 1):
@@ -356,7 +355,7 @@ def _train(
         for best, weight in zip(probes.weights, adam.weights, strict=True):
             best[where] = weight[row, seed]
         waited, slack = np.where(better, 0, waited + 1), slack + ~better
-        going = np.nonzero((waited < how.patience).any(axis=1))[0]
+        going = np.nonzero((waited < how.patience).any(1))[0]
         if len(going) < len(rows):
             rows, waited, slack = rows[going], waited[going], slack[going]
             adam.take(going)
@@ -408,9 +407,9 @@ def _epoch(
     n = sizes[rows]
     length, steps = _batches(n, how.batch_size)
     orders = {size: batch_order(size, how.order, epoch) for size in set(n.tolist())}
-    batches = np.zeros((len(rows), steps.max(), length.max()), dtype=np.int64)
+    batches = np.zeros((len(rows), steps.max(), length.max()), int)
     for at, (row, size) in enumerate(zip(rows, length, strict=True)):
-        order = np.zeros(steps[at] * size, dtype=np.int64)
+        order = np.zeros(steps[at] * size, int)
         order[: n[at]] = orders[n[at]]
         batches[at, : steps[at], :size] = (row * x.shape[1] + order).reshape(-1, size)
     places = torch.as_tensor(batches, device=x.device)
@@ -440,7 +439,7 @@ def _loss(weights: Layers, data: Data, activation: str) -> torch.Tensor:
     counts = torch.as_tensor(sizes, device=x.device)[:, None]
     there = torch.arange(x.shape[1], device=x.device) < counts
     nats = surprise(logits_of(weights, x, activation), y)
-    return (nats * there[:, None]).sum(dim=2) / counts
+    return (nats * there[:, None]).sum(2) / counts
 
 
 def fit(train: Split, validation: Split, n_classes: int, **options: object) -> Probes:
@@ -460,15 +459,15 @@ def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
     labels = np.broadcast_to(labels, (len(predicted), predicted.shape[2]))
     there = labels >= 0
     right = (predicted == labels[:, None]) & there[:, None]
-    return right.sum(axis=2) / there.sum(axis=1)[:, None]
+    return right.sum(2) / there.sum(1)[:, None]
 
 
 def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> np.ndarray:
     """Accuracy ``(g,)`` on the test of the commonest class of training, of equals the lowest."""
     train_labels, test_labels = np.atleast_2d(train_labels), np.atleast_2d(test_labels)
-    counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(axis=1)
-    commonest = counts.argmax(axis=1)[:, None]
-    right = (test_labels == commonest).sum(axis=1)
+    counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(1)
+    commonest = counts.argmax(1)[:, None]
+    right = (test_labels == commonest).sum(1)
     return right / (np.broadcast_to(test_labels, (len(right), test_labels.shape[1])) >= 0).sum(1)
 
 
@@ -488,8 +487,8 @@ def control_labels(
     rng, flat = np.random.default_rng(seed), np.concatenate([np.array(x, object) for x in types])
     if labels is None:
         words, codes, counts = np.unique(flat, return_inverse=True, return_counts=True)
-        order, dealt = rng.permutation(len(words)), np.zeros(n_classes, dtype=np.int64)
-        drawn = np.zeros(len(words), dtype=np.int64)
+        order, dealt = rng.permutation(len(words)), np.zeros(n_classes, int)
+        drawn = np.zeros(len(words), int)
         for word in order[np.argsort(-counts[order], kind="stable")]:
             drawn[word] = dealt.argmin()
             dealt[drawn[word]] += counts[word]
@@ -545,7 +544,7 @@ def _block_ends(n: int) -> tuple[int, ...]:
 
 def _only(split: CheckedSplit, there: np.ndarray) -> CheckedSplit:
     """The split with the examples of a mask ``(g, n)`` alone."""
-    return replace(split, labels=np.where(there, split.labels, -1), sizes=there.sum(axis=1))
+    return replace(split, labels=np.where(there, split.labels, -1), sizes=there.sum(1))
 
 
 def _bits(probes: Probes, split: CheckedSplit, group: int) -> np.ndarray:
@@ -553,7 +552,7 @@ def _bits(probes: Probes, split: CheckedSplit, group: int) -> np.ndarray:
     states, labels = split.examples(group)
     logits = probes.logits(states, group)[None]
     return surprise(logits, labels.to(logits.device)[None])[0].double().sum(
-        dim=1
+        1
     ).cpu().numpy() / np.log(2)
 
 

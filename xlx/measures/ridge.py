@@ -35,7 +35,7 @@ def fit_ridge(
     if part.max() < 1:
         raise ValueError("all examples are of one group: give groups, of which some are left out")
     if dense := isinstance(train, np.ndarray):
-        mean, scale = train.mean(axis=0), train.std(axis=0)
+        mean, scale = train.mean(0), train.std(0)
         train, *tests = ((x - mean) / np.where(scale, scale, 1) for x in (train, *tests))
 
     def products(other: Any) -> np.ndarray:
@@ -53,5 +53,5 @@ def fit_ridge(
         left_out = [np.linalg.solve(inverse[np.ix_(x, x)], duals[-1][x]) for x in rows]
         errors.append(float(np.mean(np.concatenate(left_out) ** 2)))
     best = int(np.argmin(errors))
-    predicted = [((products(x) / unit + 1) @ duals[best]).argmax(axis=1) for x in tests]
+    predicted = [((products(x) / unit + 1) @ duals[best]).argmax(1) for x in tests]
     return Ridge(predicted, errors[best])

@@ -222,7 +222,7 @@ def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
 
 
 Finder = Callable[[Pool, Rules], Classed]
-FINDERS: dict[str, Finder] = {
+FINDERS = {
     "SentLen": _sent_len,
     "WC": _word_content,
     "TreeDepth": _tree_depth,
@@ -309,8 +309,8 @@ class Bigrams:
     """How often each bigram occurs: counts by its first token, and by its second."""
 
     def __init__(self, lines: Iterable[Sequence[str]]) -> None:
-        self.after: dict[str, Counter[str]] = defaultdict(Counter)
-        self.before: dict[str, Counter[str]] = defaultdict(Counter)
+        self.after = defaultdict(Counter)
+        self.before = defaultdict(Counter)
         for first, second in itertools.chain.from_iterable(map(pairwise, lines)):
             self.after[first][second] += 1
             self.before[second][first] += 1
@@ -345,7 +345,7 @@ def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Chang
         return tags
 
     tags = [tags_of(tree) for tree in pool.trees]
-    known: dict[str, set[str]] = defaultdict(set)
+    known = defaultdict(set)
     for tokens, of_tokens in zip(pool.tokens, tags, strict=True):
         for token, tag in zip(tokens, of_tokens, strict=True):
             known[token].add(tag)
@@ -363,7 +363,7 @@ def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Chang
 
 
 #: The tasks that change half of their sentences: classes, and what changes the second half.
-CHANGED: dict[str, tuple[tuple[str, str], Callable[[Pool, Rules], Changer]]] = {
+CHANGED = {
     "BiShift": (("original", "shifted"), bigram_shifts),
     "CoordInv": (("original", "inverted"), coordination_inversions),
     "SOMO": (("original", "replaced"), odd_words),
@@ -526,7 +526,7 @@ def drawn(
     for part, examples in zip(TASK_PARTS, drawn_parts, strict=True):
         at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
         bases = tuple(pool.bases[i] for i in at)
-        parts[part] = TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
+        parts[part] = TaskPart(tokens, np.array(labels, int), bases)
     return ProbingTask(name, pool.language, candidates.classes, **parts)
 
 
@@ -557,7 +557,7 @@ def parallel_tasks(
     sentences, which may have neighbours of their document in another fold. ValueError for a
     language that has no trees of ``source``.
     """
-    tasks: dict[str, list[ProbingTask]] = {code: [] for code in trees}
+    tasks = {code: [] for code in trees}
     for code, texts in trees.items():
         sources = [x.source for x in texts]
         if source not in sources and {*names} != {"WC"}:
@@ -630,11 +630,11 @@ def _draw_changed(
     pool = candidates.pool
     waiting = shuffled([item.at for item in candidates.usable], rng)
     bases = {tree.key for tree in pool.trees}
-    made: set[str] = set()
-    as_they_are: list[int] = []  # what has no changed form that is not there already
+    made = set()
+    as_they_are = []  # what has no changed form that is not there already
     parts = []
     for n in per_class:
-        examples: list[_Example] = []
+        examples = []
         while len(examples) < n:
             if not waiting:
                 there = 2 * (sum(per_class) - n + len(examples))

@@ -77,11 +77,11 @@ def left_out_error(
 
     NaN where a score without a group is one. ValueError for fewer than two groups.
     """
-    sizes = np.asarray(sizes, dtype=np.float64)
+    sizes = np.asarray(sizes, float)
     if len(sizes) < 2:
         raise ValueError("an interval over groups needs two of them or more, and there is one")
     apart = (left_out - np.asarray(score)[..., None]) * (1 - sizes / sizes.sum())
-    return np.sqrt(len(sizes) / (len(sizes) - 1) * (apart**2).sum(axis=-1))
+    return np.sqrt(len(sizes) / (len(sizes) - 1) * (apart**2).sum(-1))
 
 
 def half_width(error: np.ndarray | float, freedom: float = np.inf) -> np.ndarray:
@@ -197,9 +197,9 @@ def correlation(
         if np.ptp(values) == 0:
             raise ValueError(f"{name} is the same in all {len(values)} rows: nothing correlates")
     rows, n = language_codes(pairs, languages)
-    without = (rows != np.arange(n)[:, None, None]).all(axis=2)
+    without = (rows != np.arange(n)[:, None, None]).all(2)
     first, second = unit_columns(columns, np.vstack([np.ones(len(rows), bool), without]), method)
-    value, *left_out = (first * second).sum(axis=1)
+    value, *left_out = (first * second).sum(1)
     if np.isnan(value):
         raise ValueError(f"{x} or {y} follows from {', '.join(given)}: nothing is left of it")
     value = np.clip(value, -1, 1)
@@ -208,7 +208,7 @@ def correlation(
     # what a row adds to z; none where it has no second language
     part = first[0] * second[0] - value / 2 * (first[0] ** 2 + second[0] ** 2)
     part *= np.cosh(z) ** 2 * np.ptp(rows, axis=1).astype(bool)
-    of_pair = np.bincount(n * rows.min(axis=1) + rows.max(axis=1), part)
+    of_pair = np.bincount(n * rows.min(1) + rows.max(1), part)
     error = np.sqrt(np.maximum(variance - (of_pair**2).sum(), variance / 2))
     half = half_width(np.nan_to_num(error, nan=np.inf), max(n - 1, 1))
     df = len(rows) - 2 - len(given)
@@ -253,14 +253,14 @@ def unit_columns(
     """
     if method == "spearman":
         columns = [_ranks(values, chosen) for values in columns]
-    sizes = np.maximum(chosen.sum(axis=1, keepdims=True), 1)
-    columns = [chosen * (x - (chosen * x).sum(axis=1, keepdims=True) / sizes) for x in columns]
+    sizes = np.maximum(chosen.sum(1, keepdims=True), 1)
+    columns = [chosen * (x - (chosen * x).sum(1, keepdims=True) / sizes) for x in columns]
     left, given = np.array(columns[:2]), np.array(columns[2:])
-    whole = (left[:, :1] ** 2).sum(axis=2, keepdims=True)
+    whole = (left[:, :1] ** 2).sum(2, keepdims=True)
     if len(given):
         given = np.moveaxis(given, 0, 2)  # (k, n, g)
         left -= np.einsum("kng,kgm,skm->skn", given, np.linalg.pinv(given), left, optimize=True)
-    squares = (left**2).sum(axis=2, keepdims=True)
+    squares = (left**2).sum(2, keepdims=True)
     return left / np.sqrt(np.where(squares > ROUNDING * whole, squares, np.nan))
 
 
@@ -269,6 +269,6 @@ def _ranks(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     order = np.argsort(values, kind="stable")
     first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values
     mass = np.add.reduceat(chosen[:, order], first, axis=1, dtype=float)
-    rank = np.empty(len(values), dtype=int)
+    rank = np.empty(len(values), int)
     rank[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(values)]))
-    return (np.cumsum(mass, axis=1) - mass / 2)[:, rank]
+    return (np.cumsum(mass, 1) - mass / 2)[:, rank]

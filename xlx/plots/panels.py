@@ -95,7 +95,7 @@ class Panels:
         else:
             plt.setp(every[-self.across :], xlabel=x)
         (self.figure.supylabel if others else first.set_ylabel)(y, fontsize=9)
-        entries: dict[str, Artist] = {}
+        entries = {}
         for axes in self.axes.values():
             for shown, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, shown)

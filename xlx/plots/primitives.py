@@ -70,7 +70,7 @@ class Series(Layout):
         """Lengths of error bars, ``(2, n)``; rounding may put an end past its point."""
         if low not in rows or not self.interval:
             return None
-        ends = np.array([rows[value] - rows[low], rows[high] - rows[value]], dtype=float)
+        ends = np.array([rows[value] - rows[low], rows[high] - rows[value]], float)
         return self.scale * np.maximum(ends, 0)
 
 

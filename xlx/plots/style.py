@@ -128,7 +128,7 @@ def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS | MEASURES) 
     An untrained twin has that of its model, hollow and dotted. ValueError for more keys than can
     be told apart.
     """
-    chosen: dict[str, Look | None] = dict.fromkeys(keys)
+    chosen = dict.fromkeys(keys)
     for key in chosen:
         model = _UNTRAINED.sub("", str(key))
         shown = palette.get(key, palette.get(model))
@@ -296,6 +296,6 @@ def _same(before: bytes, now: bytes) -> bool:
         return False
     if old.shape != new.shape:
         return False
-    apart = np.abs(np.rint(old) - np.rint(new)).max(axis=2)
+    apart = np.abs(np.rint(old) - np.rint(new)).max(2)
     most, share = VISIBLE
     return bool(apart.max() <= most and (apart > FAINT).mean() <= share)

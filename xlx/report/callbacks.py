@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from transformers import Trainer, TrainerCallback
+from transformers import TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.constraints import masks_of
@@ -56,7 +56,7 @@ class Lens(TrainerCallback):
             raise ValueError("two languages or more are needed: a score compares languages")
         self.corpus, self.pivot, self.every = corpus, pivot, every
         self.options = {"pooling": pooling, "max_length": max_length}
-        self.trainer: Trainer | None = None
+        self.trainer = None
         self.seconds, self._n_evaluations, self._rows = 0.0, 0, []
 
     @property
@@ -112,7 +112,7 @@ class Lens(TrainerCallback):
         exact = abx.exact(states, measures=measures, masks=masks, device=device)
         scores = {}
         for task in self.measures:
-            by_layer, name = exact.scores[task].mean(axis=(1, 2)), logged(task)
+            by_layer, name = exact.scores[task].mean((1, 2)), logged(task)
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
             scores |= {name: by_layer.mean(), f"{name}_best": by_layer[best]}
             scores[f"{name}_best_layer"] = best
@@ -120,7 +120,7 @@ class Lens(TrainerCallback):
 
     def _mexa(self, states: dict[str, np.ndarray]) -> dict[str, Any]:
         scores = mexa.scores(states, self.pivot)
-        by_layer, by_language = scores.mu.mean(axis=1), scores.mu.mean(axis=0)
+        by_layer, by_language = scores.mu.mean(1), scores.mu.mean(0)
         best = by_layer.argmax()
         numbers = {"mexa": by_layer.mean(), "mexa_best": by_layer[best], "mexa_best_layer": best}
         names = (f"mexa_{code}" for code in scores.languages)

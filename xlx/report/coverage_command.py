@@ -102,7 +102,7 @@ def language_rows(
         table[[name, f"{name} low", f"{name} high"]] = best[["mu", "low", "high"]]
         if name != "bag":
             by_layer = np.nan_to_num(scores[name].scores.mu, nan=-1)
-            table[f"{name} layer"] = by_layer.argmax(axis=0)
+            table[f"{name} layer"] = by_layer.argmax(0)
     ours, theirs = pooled[next(iter(scores))], bag.pooled("max")
     less = ours["mu"] - theirs["mu"]
     low = less - np.hypot(ours["mu"] - ours["low"], theirs["high"] - theirs["mu"])

@@ -75,8 +75,8 @@ class Doctor(options.TextCommand):
             code: states.embed(reader, corpus.sentences[code][:_READ], **how).states
             for code in corpus.languages[:_READ_IN]
         }
-        empty = [np.isnan(x).all(axis=(1, 2)) for x in alignment.centred(vectors).values()]
-        lost = named_first(np.flatnonzero(np.any(empty, axis=0)))
+        empty = [np.isnan(x).all((1, 2)) for x in alignment.centred(vectors).values()]
+        lost = named_first(np.flatnonzero(np.any(empty, 0)))
         yield not lost, f"layers where nothing is left without a language's mean: {lost or 'none'}"
 
     def _tasks(self) -> Iterator[Check]:

@@ -49,7 +49,7 @@ Scores = np.ndarray
 def score_rows(scores: PairScores, measure: str) -> Scores:
     """A measure by layer, of each pair the mean of both directions."""
     mean = average(scores, measure, by=["layer"])
-    pairs = scores.scores[measure].mean(axis=2)
+    pairs = scores.scores[measure].mean(2)
     return np.column_stack([pairs, mean.score, *mean.interval()])
 
 
@@ -59,7 +59,7 @@ def pivot_rows(scores: PivotScores, codes: Sequence[str]) -> Scores:
     rows = np.full((len(scores.layers), len(pairs) + 3), np.nan)
     for code, mu in zip(scores.languages, scores.mu.T, strict=True):
         rows[:, pairs.index({code, scores.pivot})] = mu
-    rows[:, len(pairs)] = scores.mu.mean(axis=1)
+    rows[:, len(pairs)] = scores.mu.mean(1)
     return rows
 
 
@@ -76,7 +76,7 @@ def packed_scores(entries: Iterable[tuple[str, Scores]], **about: object) -> dic
     ``entries``: key → the place of its first row in the array, and the number of its layers.
     """
     blocks, places, at = [], {}, 0
-    known: dict[bytes, list[int]] = {}
+    known = {}
     for key, rows in entries:
         block = np.nan_to_num(np.rint(1000 * rows), nan=NO_SCORE).astype("<i2")
         content = block.tobytes()
@@ -105,8 +105,8 @@ def explorer_page(data: Mapping[str, object]) -> str:
     import plotly  # is asked for by the extra "book" alone
 
     library = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    page = page.replace("/* PLOTLY */", library.read_text(encoding="utf-8"))
+    page = Path(__file__).with_suffix(".html").read_text("utf-8")
+    page = page.replace("/* PLOTLY */", library.read_text("utf-8"))
     page = page.replace("/* POLICY */", policy(page))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return page.replace("/* DATA */", text.replace("<", "\\u003c"))

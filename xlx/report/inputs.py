@@ -130,7 +130,7 @@ def reported_models(
     models = [reported_model(name, **options) for name in dict.fromkeys(names)]
     if len(models) > 1:  # together they may not fit into memory
         models = [replace(model, encoder=None) for model in models]
-    first: dict[str, ReportedModel] = {}
+    first = {}
     for model in models:
         if (same := first.setdefault(model.fingerprint, model)) is not model:
             raise ValueError(f"{same.name} and {model.name} are the same model: name it once")

@@ -182,7 +182,7 @@ def check_free(folder: Path, about: Mapping[str, object]) -> None:
     """ValueError where a folder holds the report of other models or text, or of other options."""
     there = folder / "report.json"
     if there.is_file():
-        before = json.loads(there.read_text(encoding="utf-8"))
+        before = json.loads(there.read_text("utf-8"))
         if {name: before.get(name) for name in about} != json.loads(json.dumps(about)):
             raise ValueError(
                 f"--out {folder} holds another report ({', '.join(before.get('models', ()))} on "

@@ -64,7 +64,7 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
 
     Names stand in it as they are: no sign of them is markup.
     """
-    lines: dict[str, list[str]] = {}
+    lines = {}
     for x in (answer for model in models for answer in answers_of(tables, model)):
         whose = f"{x.model}: " if len(models) > 1 else ""
         lines.setdefault(x.question, []).append(whose + x.sentence)

@@ -149,7 +149,7 @@ def report_tables(
     of_models: Sequence[Measured], tell: Callable[[str], object] = lambda text: None
 ) -> dict[str, pd.DataFrame]:
     """All tables by the names of `TABLES` that have rows; ``tell`` is called before each."""
-    parts: dict[str, list[pd.DataFrame]] = {}
+    parts = {}
     for measured in of_models:
         for name, (heading, rows, *asked) in TABLES.items():
             if any(getattr(measured, field) is None for field in asked):
@@ -237,7 +237,7 @@ def pair_rows(measured: Measured) -> pd.DataFrame:
     exact, tables = measured.exact, []
     sizes = abx_scores.group_sizes(parallel.documents(measured.corpus))
     for task in reported_measures():
-        score = exact.scores[task][0].mean(axis=-1)
+        score = exact.scores[task][0].mean(-1)
         change = exact.left_out["documents"][task][0] - score[..., None]
         low, high = Average(score, change, sizes).interval()
         table = pd.DataFrame(exact.pairs, columns=["language_1", "language_2"])
@@ -422,7 +422,7 @@ def sentence_rows(measured: Measured) -> pd.DataFrame:
 
 
 #: Table → the words that head it, what makes it, and the field of `Measured` that asks for it.
-TABLES: dict[str, tuple] = {
+TABLES = {
     "layers": ("Scores by layer", layer_rows),
     "layer_differences": ("The chosen layer and the others", layer_differences),
     "references": ("Compared with what else there is", reference_rows),

@@ -52,7 +52,7 @@ def typed(
 
         @functools.wraps(function)
         def checked(*given: Any, **named: Any) -> Any:
-            arguments: Mapping[str, Any] = {}
+            arguments = {}
             with suppress(TypeError):  # the call itself says which argument is missing
                 arguments = signature.bind(*given, **named).arguments
             for name in further.keys() & arguments.keys():
@@ -307,7 +307,7 @@ def on_record(path: Path, digest: str, record: Path) -> None:
 
 @lru_cache
 def _record(file: Path) -> dict[str, str]:
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
     return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 

@@ -126,7 +126,7 @@ def _on_cluster(
     ours = versions()
     kinds = distributed.scheduler.KilledWorker, distributed.comm.CommClosedError
     lost_with_worker = (*kinds, distributed.client.FutureCancelledError)
-    waiting: dict[Any, tuple[Any, tuple, int]] = {}
+    waiting = {}
 
     def submit(tag: Any, arguments: tuple, lost: int = 0) -> Any:
         call = function, tag, arguments, alone, options

@@ -131,7 +131,7 @@ def to_arrow(entries: Iterable[Entry]) -> pa.Table:
 
 def _row(entry: Entry) -> pa.Table:
     frame = isinstance(entry.value, pd.DataFrame)
-    columns: dict[str, Any] = {
+    columns = {
         "kind": [entry.kind],
         "identity": [entry.identity],
         "version": pa.array([entry.version], pa.int32()),
@@ -177,7 +177,7 @@ def _entry(
         return np.array(flat)  # a copy: what arrow owns cannot be written to
 
     there = [x for x in names if x.startswith(_VALUE) and (x in full or column(x)[row].is_valid)]
-    value: Value = Arrays([x.removeprefix(_VALUE) for x in there], array)
+    value = Arrays([x.removeprefix(_VALUE) for x in there], array)
     return Entry(
         head["kind"],
         head["identity"],
@@ -284,8 +284,8 @@ class Shard:
             raise store.Damaged(f"its bytes are not those on record in {SHARDS} (torn or altered)")
         self.file = _opened(content)
         self._names = self.file.schema_arrow.names
-        self._columns: dict[tuple[int, str], pa.Array] = {}
-        self._full: dict[int, set[str]] = {}
+        self._columns = {}
+        self._full = {}
         #: Identity → group of rows, and row in it.
         self.places = {
             identity: (group, row)
@@ -322,12 +322,12 @@ class Ledger:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._kinds: dict[str, dict[str, Shard]] = {}
+        self._kinds = {}
 
     def notes(self, name: str) -> dict[str, list[str]]:
         """The lines of `SHARDS`, `ASKERS` or `STAMPS`: first field → the others; none, if torn."""
         path = self.root / name
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
         return {first: more for first, *more in (line.split("\t") for line in lines) if more}
 
     def files(self, kind: str = "*") -> list[Path]:

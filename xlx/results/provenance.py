@@ -63,8 +63,8 @@ def code_hash(function: Callable[..., Any]) -> str:
 @cache
 def _closure(function: Callable[..., Any]) -> dict[str, str]:
     """Name → source without comments and layout, or a constant's value."""
-    sources: dict[str, str] = {}
-    waiting: list[tuple[str, Any]] = [("", function)]
+    sources = {}
+    waiting = [("", function)]
     while waiting:
         name, part = waiting.pop()
         part = part.fget if isinstance(part, property) else part
@@ -196,7 +196,7 @@ def _version(package: str) -> str:
 def cpu() -> str:
     """What the processor calls itself; "?" where it does not say."""
     info = Path("/proc/cpuinfo")
-    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    text = info.read_text("utf-8") if info.is_file() else ""
     named = re.search(r"model name\s*:\s*(.+)", text)
     return named[1].strip() if named else platform.processor() or platform.machine() or "?"
 

@@ -49,14 +49,14 @@ class Settings:
 
 
 # No ContextVar: a kernel may give each cell a context, and what one sets has to hold in the next.
-_current: Settings | None = None
+_current = None
 
 
 def current() -> Settings:
     """The settings in force: at first those of the environment."""
     global _current
     if _current is None:
-        chosen: dict[str, Any] = {}
+        chosen = {}
         for name in ("dtype", "token_budget", "workers", "scheduler", "policy"):
             text = os.environ.get(f"XLX_{name.upper()}") or None
             number = name in ("token_budget", "workers")

@@ -27,7 +27,7 @@ from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
 
 #: By name, every kind of result there is; of a kind that functions share: by its name and theirs.
-KINDS: dict[str, "Kind"] = {}
+KINDS = {}
 
 
 #: Folder of what the audit has computed again, beside its sample.
@@ -46,7 +46,7 @@ def largest_difference(stored: Value, computed: Value) -> float:
     largest = 0.0
     for a, b in pairs:
         if a.dtype.kind in "iuf" and b.dtype.kind in "iuf":
-            a, b = a.astype(np.float64), b.astype(np.float64)
+            a, b = a.astype(float), b.astype(float)
             differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
             apart = np.abs(a[differ] - b[differ]).max(initial=0.0)
             largest = max(largest, float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf)))
@@ -136,12 +136,12 @@ def results(
     Raises MissingResultError under the policy "only" where the ledger lacks a value.
     """
     asks = [kind.ask(about) for about in abouts]
-    first: dict[Ask, int] = {}
+    first = {}
     for position, ask in enumerate(asks):
         first.setdefault(ask, position)
     sampled = _sample(os.environ.get("XLX_AUDIT", ""), os.environ.get("XLX_NOTEBOOK", ""))
-    values: dict[Ask, Any] = {}
-    again: list[int] = []
+    values = {}
+    again = []
     for ask, position in first.items():
         fixed = position in uncomputable
         entry, origin = _look_up(ask, fixed)
@@ -225,7 +225,7 @@ def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
 @lru_cache(maxsize=1)
 def _sample(path: str, notebook: str) -> frozenset[str]:
     """Of the entries that the audit wants computed again (`notebooks.run.audit`) those here."""
-    lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines()) if path else ()
+    lines = map(str.split, Path(path).read_text("utf-8").splitlines()) if path else ()
     return frozenset(identity for identity, *where in lines if not where or notebook in where)
 
 

@@ -154,7 +154,7 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
         parts = np.split(value[name], ends, axis=1)
         for number, whole in enumerate(parts) if job.sparing else ():
             there = (whole == whole) & (whole != nothing)
-            places = np.flatnonzero(there.reshape(len(whole), -1).any(axis=1))
+            places = np.flatnonzero(there.reshape(len(whole), -1).any(1))
             parts[number] = whole.shape, nothing, places, whole[places]
         named = dict(zip(job.evaluations, parts, strict=True))
         return Spared(named) if job.sparing else named
@@ -213,7 +213,7 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     ]
     if not all(same):
         return np.inf
-    return float(np.nanmean(np.abs(stored["score"] - computed["score"]), axis=1).max())
+    return float(np.nanmean(np.abs(stored["score"] - computed["score"]), 1).max())
 
 
 #: A run. Its way parts from that of another processor at the first differing digit; what stays is

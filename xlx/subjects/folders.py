@@ -83,7 +83,7 @@ def placement(
     """What `transformers` is told of a model that is spread over devices, or quantised."""
     from transformers import BitsAndBytesConfig
 
-    options: dict[str, Any] = {} if device_map is None else {"device_map": device_map}
+    options = {} if device_map is None else {"device_map": device_map}
     if options and importlib.util.find_spec("accelerate") is None:
         raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
     if quantization is not None:
@@ -287,9 +287,9 @@ def free_bytes(device: torch.device) -> int | None:
     info, limit = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
     if device.type != "cpu" or not info.is_file():
         return None
-    match = re.search(r"MemAvailable:\s*(\d+) kB", info.read_text(encoding="utf-8"))
+    match = re.search(r"MemAvailable:\s*(\d+) kB", info.read_text("utf-8"))
     free = int(match[1]) * 1024 if match else None
-    most = limit.read_text(encoding="utf-8").strip() if limit.is_file() else "max"
+    most = limit.read_text("utf-8").strip() if limit.is_file() else "max"
     return min(free, int(most)) if free is not None and most.isdigit() else free
 
 

@@ -289,7 +289,7 @@ def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
     else:
         steps = {checkpoint.step: checkpoint for checkpoint in local_series(name, folder)}
         if recorded and (folder / RECORD).exists():
-            for line in (folder / RECORD).read_text(encoding="utf-8").splitlines()[1:]:
+            for line in (folder / RECORD).read_text("utf-8").splitlines()[1:]:
                 step, content = line.split(",")
                 path = folder / f"step-{step:0>6}"
                 steps.setdefault(int(step), Checkpoint(name, int(step), path, recorded=content))
@@ -433,7 +433,7 @@ def model_files(label: str, folder: Path) -> list[Path]:
 def read_json(path: Path, kind: type = dict) -> Any:
     """The object, or list, in a JSON file; ValueError where it is torn."""
     try:
-        if isinstance(content := json.loads(path.read_text(encoding="utf-8")), kind):
+        if isinstance(content := json.loads(path.read_text("utf-8")), kind):
             return content
         error = f"a {type(content).__name__}"
     except (ValueError, RecursionError) as torn:

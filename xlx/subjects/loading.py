@@ -316,7 +316,7 @@ def load(
 
 
 #: Models that somebody holds: label, content and settings → model.
-_HELD: WeakValueDictionary[tuple, Encoder] = WeakValueDictionary()
+_HELD = WeakValueDictionary()
 
 
 def hold(name: Name) -> Encoder:

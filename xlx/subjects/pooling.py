@@ -39,7 +39,7 @@ _POOLED = {
 }
 _OF_A_VECTOR = dict.fromkeys(("module_input_name", "module_output_name"), ("sentence_embedding",))
 #: What a module of sentence-transformers may declare, and with which values: None is any.
-_SAID: dict[str, dict[str, tuple | None]] = {
+_SAID = {
     "Transformer": {
         "max_seq_length": None,
         "do_lower_case": None,

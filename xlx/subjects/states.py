@@ -303,7 +303,7 @@ def embed_corpus(
         "sentences cut": {code: n / len(corpus.sentences[code]) for code, n in cut.items()},
     }
     checks.legible(encoder.name, corpus.name, lost)
-    first: dict[str, tuple[str, int]] = {}  # string → where it comes first
+    first = {}  # string → where it comes first
     for language, sentences in corpus.sentences.items():
         for position, sentence in enumerate(sentences):
             source, place = first.setdefault(sentence, (language, position))
@@ -312,7 +312,7 @@ def embed_corpus(
     for language, of_language in states.items():
         where = f"{encoder.name!r} on {corpus.name!r}, language {language!r}"
         check_finite(of_language, where)
-        for layer, position in np.argwhere(~of_language.any(axis=2)):
+        for layer, position in np.argwhere(~of_language.any(2)):
             raise ValueError(
                 f"{where}, position {position}, layer {layer}: the vector is zero, so it has no "
                 "cosine with another; leave the sentence out"
@@ -366,7 +366,7 @@ def subword_counts(
     )
     subwords = _of_text(columns)
     rows = np.repeat(np.arange(len(subwords)), list(map(len, subwords)))
-    ids = np.fromiter(chain.from_iterable(subwords), dtype=np.int64)
+    ids = np.fromiter(chain.from_iterable(subwords), int)
     shape = (len(subwords), len(encoder.tokenizer))
     return sparse.coo_array((np.ones(len(rows)), (rows, ids)), shape).tocsr()
 

@@ -63,17 +63,17 @@ def embed_words(
     states.check_vocabulary(
         encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}"
     )
-    n_words = np.array([len(piece.words) for piece in pieces], dtype=np.intp)
+    n_words = np.array([len(piece.words) for piece in pieces], int)
     ends = n_words.cumsum()
     places = [np.arange(end - n, end) for n, end in zip(n_words, ends, strict=True)]
     total = int(ends[-1]) if len(ends) else 0
-    vectors = np.empty((encoder.n_layers + 1, total, encoder.dim), dtype=np.float32)
+    vectors = np.empty((encoder.n_layers + 1, total, encoder.dim), np.float32)
     filled = np.flatnonzero(n_words)
     split = states.batches([len(pieces[u].ids) for u in filled], apart=encoder.apart)
     for batch in progress.bar(split, "embedding words", unit="batches"):
         of_batch = _forward(encoder, [pieces[u] for u in filled[batch]])
         vectors[:, np.concatenate([places[u] for u in filled[batch]])] = of_batch
-    none = np.empty(0, dtype=np.intp)
+    none = np.empty(0, int)
     if len(unique) < len(inverse):
         vectors = vectors[:, np.concatenate([none, *(places[u] for u in inverse)])]
     word = np.concatenate([none, *(pieces[u].words for u in inverse)])
@@ -148,7 +148,7 @@ def _choose(
     rows = np.searchsorted(words, owner[tokens - start])
     shares = 1 / whole[words][rows]
     if subword == "first":
-        is_mark = np.isin(np.array(ids, dtype=np.int64)[tokens], marks)
+        is_mark = np.isin(np.array(ids, int)[tokens], marks)
         order = np.lexsort((tokens, is_mark, rows))  # by word; in a word, bare marks last
         rows, first = np.unique(rows[order], return_index=True)
         tokens, shares = tokens[order][first], np.ones(len(rows))
@@ -221,7 +221,7 @@ def embed_pairs(
     sentences, where = [*first, *second], "first and second sentences end to end, position "
     (both,) = states.pooled_states(encoder, ways, limit, [sentences], where)
     u, v = both.states[:, :n], both.states[:, n:]
-    is_cut = np.zeros(2 * n, dtype=bool)
+    is_cut = np.zeros(2 * n, bool)
     is_cut[tokenise(encoder.tokenizer, sentences, limit=limit)[1]] = True
-    built, n_cut = np.concatenate([u, v, np.abs(u - v), u * v], axis=2), is_cut[:n] | is_cut[n:]
+    built, n_cut = np.concatenate([u, v, np.abs(u - v), u * v], 2), is_cut[:n] | is_cut[n:]
     return SentenceStates(built, int(n_cut.sum()), both.unknown)

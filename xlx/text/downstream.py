@@ -107,8 +107,8 @@ def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
             "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge), nor another task in two "
             f"languages or more (xnli_de, xnli_fr), but {there}."
         )
-    last: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
-    settings: dict[tuple[str, ...], dict[str, str]] = {}
+    last = {}
+    settings = {}
     for where, row in rows:
         last.setdefault(_key(row), []).append((where, row))
         for what, value in row["setting"].items():
@@ -155,8 +155,8 @@ def _csv_rows(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     """Rows by their place, checked."""
-    checked: list[tuple[object, ...]] = []
-    places: dict[tuple[str, ...], str] = {}
+    checked = []
+    places = {}
     for where, row in rows:
         try:
             key = _key(row | {"language": language_of(row["language"])})
@@ -187,7 +187,7 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     for column in ("task", "model", "language"):
         checks.one_of(column, table, "column", TextError)
     there = list(dict.fromkeys(table["model"]))
-    called: dict[str, str] = {}
+    called = {}
     for model in models:
         same = [name for name in there if name == model]
         same = same or [name for name in there if Path(name).name == Path(model).name]
@@ -207,7 +207,7 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
 def score_files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
     """JSON files and tables, and whether each is named itself, not found in a folder."""
     files = [files] if isinstance(files, str | Path) else files
-    listed: dict[Path, bool] = {}
+    listed = {}
     for path in map(Path, files):
         path = path if path.exists() else paths.ROOT / path
         if not path.exists():
@@ -227,7 +227,7 @@ def score_files(files: str | Path | Iterable[str | Path]) -> dict[Path, bool]:
 
 def _read_json(file: Path) -> object:
     try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        content = json.loads(file.read_text("utf-8-sig"))
         json.dumps(content, ensure_ascii=False).encode()  # half a character is an error here
         return content
     except (ValueError, RecursionError) as error:  # of JSON and of UTF-8

@@ -104,7 +104,7 @@ def decode(data: bytes, where: str, first: int = 1) -> list[str]:
     """
     place, problem = data.find(b"\0"), "a NUL byte, which text does not have; is it UTF-16?"
     try:
-        text = data.decode("utf-8")
+        text = data.decode()
     except UnicodeDecodeError as error:
         place, problem = error.start, f"byte 0x{data[error.start]:02x} is not UTF-8 text."
     if place >= 0:
@@ -239,7 +239,7 @@ def by_id(lines: Iterable[tuple[int, str, str]], where: str) -> dict[str, str]:
 
     TextError, with the line, for an id that comes twice.
     """
-    sentences: dict[str, str] = {}
+    sentences = {}
     for number, key, sentence in lines:
         if key in sentences:
             what = f"the id {key} comes a second time; an id is what stands before the first tab"
@@ -285,7 +285,7 @@ def sentences_hash(sentences: Sequence[str]) -> str:
 @lru_cache(maxsize=2**12)
 def _sentences_hash(sentences: tuple[str, ...]) -> str:
     text = "".join(one_line(sentence) + "\n" for sentence in sentences)
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=4)

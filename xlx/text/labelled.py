@@ -27,17 +27,17 @@ from xlx.text.parallel import keys_of
 from xlx.text.trees import UPOS, comment, sentence_blocks
 
 #: IOB2 tags of the three entities that WikiAnn has.
-NER: tuple[str, ...] = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
-NLI: tuple[str, ...] = ("entailment", "neutral", "contradiction")
+NER = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
+NLI = ("entailment", "neutral", "contradiction")
 #: Paraphrase identification; 0 and 1 in the files of PAWS-X.
-PI: tuple[str, ...] = ("different", "paraphrase")
+PI = ("different", "paraphrase")
 #: The seven topics of SIB-200.
-TOPICS: tuple[str, ...] = (
+TOPICS = (
     *("entertainment", "geography", "health", "politics", "science/technology", "sports"),
     "travel",
 )
 LABELS = {"POS": UPOS, "NER": NER, "NLI": NLI, "PI": PI, "TOPIC": TOPICS}
-SPLITS: tuple[str, ...] = ("train", "validation", "test")
+SPLITS = ("train", "validation", "test")
 #: What the public files call a split.
 _PARTS = {"train": "train", "validation": "dev", "test": "test"}
 
@@ -219,8 +219,8 @@ def read_iob2(
     for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
         if language:  # nothing is a comment there: a line that looks like one lacks its tag
             first, rows, comments = first - len(comments), [*comments, *rows], []
-        words: list[str] = []
-        tags: list[str] = []
+        words = []
+        tags = []
         repaired = 0
         for line, row in enumerate(rows, first):
             place = f"{where}, line {line}"
@@ -465,7 +465,7 @@ def _find_file(path: Path, source: str, language: str, split: str) -> Path:
 
 def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
     """Code and file in SIB-200 as it is published: one folder per language, named by its label."""
-    by_label: dict[str, Path] = {}
+    by_label = {}
     for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
         label = file.parent.name
         try:

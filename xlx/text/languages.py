@@ -137,11 +137,9 @@ ur | Urdu       | Indo-European | Indo-Aryan  | Arab | ur_PK | urd      | urd_Ar
 vi | Vietnamese | Austroasiatic | Vietic      | Latn | vi_VN | vie      | vie_Latn | NI
 zh | Chinese    | Sino-Tibetan  | Sinitic     | Hans | zh_CN | zho-CN   | zho_Hans | PNI"""
 #: The 36 languages by ISO 639-1 code, in the order of Table 2.
-LANGUAGES: dict[str, Language] = {
-    language.code: language for language in map(_row, _TABLE.splitlines())
-}
+LANGUAGES = {language.code: language for language in map(_row, _TABLE.splitlines())}
 #: The codes of the 36 languages of the ABX study.
-ABX: tuple[str, ...] = tuple(LANGUAGES)
+ABX = tuple(LANGUAGES)
 
 
 #: Families, creoles with the language that gave most of their words, by the first three letters of
@@ -297,7 +295,7 @@ def last_tag(name: str) -> str | None:
 
 def tags_at_an_end(names: Sequence[str]) -> dict[str, str]:
     """By name, the tag at an end of most names, two or more, that are alike otherwise."""
-    groups: dict[tuple[str, str], dict[str, str]] = {}
+    groups = {}
     for pattern, name in product(_AT_AN_END, names):
         match = re.fullmatch(pattern, name)
         if match and means_language(match["tag"]):

@@ -291,10 +291,10 @@ def keys_of(
     Of tags that mean one language (est and ekk, zho and cmn) only one can be used: that in
     ``wanted``, or none where the language is not wanted at all.
     """
-    named: dict[str, list[str]] = {}
+    named = {}
     for tag in tags:
         named.setdefault(parse_tag(tag), []).append(tag)
-    spelled: dict[str, str] = {}
+    spelled = {}
     for canonical, same in named.items():
         asked = same if wanted is None else [x for x in wanted if _canonical(x) == canonical]
         exact = same if len(same) == 1 else [tag for tag in same if tag in asked]
@@ -370,7 +370,7 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         segments = {"id": ids}
         if layout == _BY_VERSE:
             segments["domain"] = tuple(verse[:2] for verse in ids)
-    first: dict[tuple[str, ...], str] = {}
+    first = {}
     for key, text in texts.items():
         if (same := first.setdefault(text, key)) != key:
             both = f"{names[same].name} and {names[key].name} hold the same text"
@@ -410,7 +410,7 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
         and not given.astype(str).str.contains(r"\s|None").any()
     )
     ids = given.astype(str) if named else numbers  # else the column is Indonesian, or has gaps
-    columns: dict[str, dict[str, str]] = {}
+    columns = {}
     for name in (x for x in table if not (x == "id" and named)):
         tags = [x for x in (str(name), last_tag(str(name))) if x and means_language(x)]
         cells = {key: x for key, x in zip(ids, table[name], strict=True) if isinstance(x, str)}
@@ -455,8 +455,8 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
 
     TextError where not two fit.
     """
-    by_tag: dict[str, Path] = {}
-    of_code: dict[str, Path] = {}
+    by_tag = {}
+    of_code = {}
     there = named = _beside_left_out(folder)
     for file in there:
         if _PACKED.fullmatch(file.name) and is_tag(file.name.partition(".")[0]):
@@ -752,7 +752,7 @@ def _repeats(corpus: ParallelCorpus) -> list[tuple[str, int, int]]:
     """
     repeats = []
     for language, row in corpus.sentences.items():
-        first: dict[str, int] = {}
+        first = {}
         for position, sentence in enumerate(map(files.appearance, row)):
             if first.setdefault(sentence, position) != position:
                 repeats.append((language, position, first[sentence]))

@@ -17,7 +17,7 @@ from xlx.text.files import TextError
 from xlx.text.languages import base_code
 
 #: Why something is left out in reading: answers of the first two kinds, questions of the others.
-REASONS: tuple[str, ...] = ("misplaced answer", "blank answer", "no answer", "blank question")
+REASONS = ("misplaced answer", "blank answer", "no answer", "blank question")
 
 
 class Answer(NamedTuple):
@@ -208,8 +208,8 @@ def read_squad(
     except (ValueError, RecursionError) as error:  # of UTF-8, of JSON, of nesting
         raise TextError(f"{where}: no JSON in UTF-8 ({error}); fetch the file again") from None
     left_out = dict.fromkeys(REASONS, 0)
-    seen: dict[str, str] = {}
-    rows: list[tuple[str, str, tuple[Answer, ...], str]] = []
+    seen = {}
+    rows = []
     for place, context, question, given, key in _entries(whole, where):
         checks.whole_characters([context, question, *given], f"{place}, its texts", TextError)
         if prefix is not None:

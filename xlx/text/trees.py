@@ -19,7 +19,7 @@ from xlx.text.files import TextError, letters
 from xlx.text.languages import base_code
 
 #: The 17 tags of Universal Dependencies, in alphabetical order.
-UPOS: tuple[str, ...] = (
+UPOS = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
     *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
 )
@@ -94,7 +94,7 @@ def read_conllu(lines: Iterable[str], where: str, split: str | None = None) -> I
     Raises TextError, with the line, for what CoNLL-U has not, a repeated ``sent_id``, and for a
     file without sentences.
     """
-    seen: dict[str, int] = {}
+    seen = {}
     for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
         name = comment(comments, "sent_id") or str(number)
         if seen.setdefault(name, first) != first:
@@ -103,9 +103,9 @@ def read_conllu(lines: Iterable[str], where: str, split: str | None = None) -> I
 
 
 def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentence:
-    words: list[Word] = []
-    tokens: list[str] = []
-    token_of: list[int] = []
+    words = []
+    tokens = []
+    token_of = []
     last = 0  # of the range of words that is open
 
     def wrong(message: str) -> TextError:
@@ -281,7 +281,7 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         return file.name.endswith((".conllu", ".conllu.xz"))
 
     candidates = files.files_below(Path(path), fits, what, how)
-    parts: list[Trees] = []
+    parts = []
     for file in candidates:
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
         options = {"source": source, "prefix": f"{name}:" if len(candidates) > 1 else ""}
