@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject
-from xlx.measures import abx, alignment, mexa, registered
+from xlx.measures import abx, alignment, mexa
 from xlx.results import checks, ledger, work
 from xlx.results.deferred import deferred
 from xlx.results.settings import current
@@ -309,7 +309,7 @@ def _reader(
 
 def _alternatives(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """`ALTERNATIVES` of a language and the pivot, ``(n_layers,)`` each."""
-    measures = [registered()[x] for x in dict.fromkeys(x for x, *_ in ALTERNATIVES.values())]
+    measures = [*dict.fromkeys(x for x, *_ in ALTERNATIVES.values())]
     pairs, exact = [tuple(vectors)], torch.float64  # ties of ranks are those of float64
     scores = abx.exact(vectors, pairs=pairs, measures=measures, dtype=exact).scores
     return {name: scores[measure][:, 0, side] for name, (measure, side, _) in ALTERNATIVES.items()}

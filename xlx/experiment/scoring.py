@@ -265,18 +265,12 @@ def moves(
             counts = [*map(len, corpus.sentences[group[0]])]
             ranked = np.lexsort((rng.random(n), counts))
             circles = [ranked[i : i + 2] for i in range(0, n - 1, 2)]  # of an odd number one stays
-        orders |= dict.fromkeys(group, _cycled(n, circles, rng))
+        order = np.arange(n)
+        for circle in map(rng.permutation, circles):  # each from the next in its circle
+            order[circle] = np.roll(circle, 1)
+        orders |= dict.fromkeys(group, order)
     left = positions if how == "lengths" else np.sort(np.concatenate(circles))
     return {code: (np.full(len(left), code), orders[code][left]) for code in corpus.languages}
-
-
-def _cycled(n: int, circles: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Where each of n positions is taken from: from the next in a random circle of its group."""
-    order = np.arange(n)
-    for group in circles:
-        circle = rng.permutation(group)
-        order[circle] = np.roll(circle, 1)
-    return order
 
 
 def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
@@ -473,8 +467,6 @@ def subject_scores(
     `abx.exact`.
     """
     checks.one_of(space, SPACES, "space")
-    if len(corpus.languages) < 2:
-        raise ValueError("two languages or more are needed: a score compares languages")
     several = [as_subject(x, options) for x in subjects]
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
     common = {"space": space} | {name: label_runs(column) for name, column in labels.items()}

@@ -231,6 +231,16 @@ def masked(mask: Distractors) -> Measure:
     return Measure(mask.task, wins, mask=mask, strips=True)
 
 
+def named(measure: Measure | str) -> Measure:
+    """A measure, or that of `xlx.measures.registered` with this name."""
+    from xlx.measures import registered  # which reads this module
+
+    if isinstance(measure, Measure):
+        return measure
+    checks.one_of(measure, registered(), "measure")
+    return registered()[measure]
+
+
 #: What is scored of every pair of languages.
 REGISTERED = (LD, MD, RETRIEVAL)
 SCORES = tuple(measure.name for measure in REGISTERED)
@@ -247,6 +257,7 @@ def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.
     return np.where(x_to_a < x_to_b, 1.0, np.where(x_to_a > x_to_b, 0.0, 0.5))
 
 
+@checks.typed()
 def triplet_distances(
     vectors: Mapping[str, np.ndarray], triplets: Triplets
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -381,7 +392,7 @@ def exact(
     *,
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
-    measures: Sequence[Measure] = REGISTERED,
+    measures: Sequence[Measure | str] = REGISTERED,
     masks: Masks | None = None,
     groups: Mapping[str, Sequence[object]] | None = None,
     device: str | torch.device = "cpu",
@@ -391,7 +402,8 @@ def exact(
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
     single layer (dense or sparse); sentences aligned. Without ``layers`` all, the embedding layer
-    (0) included; without ``pairs`` every unordered one. float32 agrees with float64 to 1e-4.
+    (0) included; without ``pairs`` every unordered one; ``measures`` may be names, ["LD"]. float32
+    agrees with float64 to 1e-4.
 
     ``masks`` (`xlx.experiment.abx_scores`): name → language of B → boolean ``(n_sentences,
     n_sentences)``, ``[a, b]``: whether b may be B where A is at a. Each adds "MD, name": the share
@@ -417,7 +429,7 @@ def exact(
     where = {x: (i, k) for pair, i in column.items() for k, x in enumerate((pair, pair[::-1]))}
     n = next(iter(slices[0].values())).shape[0]
     grouped, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
-    measures = [*measures, *map(masked, distractors)]
+    measures = [*map(named, measures), *map(masked, distractors)]
     strips = all(measure.strips for measure in measures)
     shape = len(layers), len(column)
     scores = {measure.name: np.full((*shape, 2), np.nan) for measure in measures}

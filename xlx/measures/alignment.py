@@ -196,6 +196,7 @@ def undefined(vectors: Vectors) -> set[str]:
     }
 
 
+@checks.typed()
 def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Vectors ``(..., n, dim)`` of each language less their mean over its sentences; float64.
 

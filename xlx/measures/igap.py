@@ -49,6 +49,7 @@ class Decomposition:
     training: np.ndarray
 
 
+@checks.typed()
 def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) -> Decomposition:
     """Take the cross-lingual error apart (Equations 3 and 4).
 
@@ -73,6 +74,7 @@ def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) 
     return Decomposition(v / n_val, (t - s) / n, (v * n - t * n_val) / (n * n_val), s / n)
 
 
+@checks.typed()
 def transfer_gap(source_right: np.ndarray, target_right: np.ndarray) -> np.ndarray:
     """Cross-lingual transfer gap (Equation 2, the metric M being accuracy), in [-1, 1].
 
@@ -212,6 +214,7 @@ def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, flo
     return mean, mean - half, mean + half
 
 
+@checks.typed()
 def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Share of pairs of languages that two orders put in the same order (Equation 6), in [0, 1].
 

@@ -152,6 +152,7 @@ def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 
+@checks.typed()
 def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which sentences keep each from being a hit, among the pivot's and among the language's.
 
@@ -189,6 +190,7 @@ def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     return stats.hypergeom.pmf(0, total - 1, np.clip(rivals, 0, total - 1), n - 1)
 
 
+@checks.typed()
 def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
     """Numbers of rivals of each sentence of a language, int16 ``(n_layers + 1, n)``.
 
@@ -236,7 +238,7 @@ def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.nda
     In units of the task's score, a share in [0, 1]. Raises ValueError outside of that.
     """
     for name, values in (("mu", mu), ("english_score", english_score)):
-        if not np.all((np.asarray(values) >= 0) & (np.asarray(values) <= 1)):
+        if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"{name} must lie in [0, 1] (a share, not percent), none missing")
     return np.asarray(mu) * english_score
 

@@ -125,7 +125,7 @@ class Probes:
     def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
         """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64."""
         groups, dim = self.mean.shape
-        if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
+        if len(states.shape) != 3 or tuple(states.shape[::2]) != (groups, dim):
             raise ValueError(
                 f"the states have the shape {tuple(states.shape)}, and the probes are for "
                 f"({groups}, n, {dim}): (groups, examples, width)"

@@ -41,8 +41,9 @@ def typed(
     """Refuse, by a sentence, arguments of a function (fields of a class) that are not as annotated.
 
     Numbers of numpy are numbers, a truth value is none; text is no list, arrays of one axis and
-    columns of pandas are; an array with a mask is no array, as what is masked would count. What
-    ``further`` has for a name is asked first.
+    columns of pandas are; an array with a mask is no array, as what is masked would count. Where
+    arrays are due, tensors and lists of numbers are made such (`as_arrays`). What ``further`` has
+    for a name is asked first.
     """
 
     def decorate(made: Made) -> Made:
@@ -52,9 +53,15 @@ def typed(
 
         @functools.wraps(function)
         def checked(*given: Any, **named: Any) -> Any:
-            arguments = {}
-            with suppress(TypeError):  # the call itself says which argument is missing
-                arguments = signature.bind(*given, **named).arguments
+            try:
+                bound = signature.bind(*given, **named)
+            except TypeError:  # the call itself says which argument is missing
+                return function(*given, **named)
+            arguments = bound.arguments
+            for name, value in arguments.items():
+                due = name in further or not _fits(value, hint(name))
+                if due and _fits(array := as_arrays(value), hint(name)):
+                    arguments[name] = array
             for name in further.keys() & arguments.keys():
                 further[name](arguments[name])
             for name in arguments:
@@ -63,7 +70,7 @@ def typed(
                 for word, value in values.items():
                     if not _fits(value, hint(name)):
                         raise kind(f"{word} is {shown(value)}: give {_in_words(hint(name))}")
-            return function(*given, **named)
+            return function(*bound.args, **bound.kwargs)
 
         if isinstance(made, type):
             made.__init__ = checked
@@ -154,8 +161,9 @@ def several(values: Any, what: str, kind: type[ValueError] = ValueError) -> list
     values = list(values)
     if not values:
         raise kind(f"no {what} are given: name one or more")
-    if twice := [value for i, value in enumerate(values) if value in values[:i]]:
-        raise kind(f"{what}: {shown(twice[0])} is given twice")
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise kind(f"{what}: {shown(value)} is given twice")
     return values
 
 
@@ -199,13 +207,11 @@ def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = Fal
     if chosen is None:
         return list(range(n_layers))
     known = range(-n_layers if from_last else 0, n_layers)
-    chosen = list(chosen)
-    outside = [x for x in chosen if x not in known]
-    if outside or not chosen:
-        raise ValueError(
-            f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
-            f"to {n_layers - 1}"
-        )
+    for layer in [*chosen] or ["given"]:
+        if layer not in known:
+            raise ValueError(
+                f"there is no layer {layer}: choose among 0 (embeddings) to {n_layers - 1}"
+            )
     return [layer % n_layers for layer in chosen]
 
 
@@ -241,13 +247,35 @@ def whole(value: Any, what: str, kind: type[ValueError] = ValueError, least: int
         raise kind(f"{what} is {shown(value)}: it must be a whole number, {least} or more")
 
 
+def as_arrays(values: Any) -> Any:
+    """Arrays of tensors, of lists and of tables of numbers.
+
+    bfloat16, which numpy has not, becomes float32. Also by language, in a dictionary; what is none
+    of these stays as it is, and so does a list that mixes numbers and truth values.
+    """
+    if isinstance(values, Mapping):
+        return {name: as_arrays(x) for name, x in values.items()}
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
+    if isinstance(values, list | tuple):
+        rows = [*map(as_arrays, values)]
+        whole = not any(isinstance(x, list | tuple) for x in rows)
+        kinds = {np.asarray(x).dtype.kind for x in rows if whole}
+        with suppress(ValueError):  # rows of several lengths are no array
+            return np.asarray(rows) if kinds and (kinds == {"b"} or kinds <= {*"iuf"}) else values
+    return values
+
+
 def arrays(states: Mapping[str, Any]) -> None:
     """Vectors by language: arrays of real numbers, all of two axes or all of three."""
     if not isinstance(states, Mapping):
         raise ValueError(
             f"vectors are due by language, in a dictionary, and {shown(states)} is none"
         )
-    first, shape = next(((code, np.shape(array)) for code, array in states.items()), ("", ()))
+    first, shape = next(((x, getattr(array, "shape", ())) for x, array in states.items()), ("", ()))
     for language, array in states.items():
         problem = None
         if not (isinstance(array, np.ndarray) or sparse.issparse(array)):

@@ -119,8 +119,9 @@ class Sparing:
 
     def __post_init__(self) -> None:
         checks.whole(self.every, "every", FinetuningError)
-        if bad := [window for window in self.windows if not window[1] > 0]:
-            raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
+        for window in self.windows:
+            if not window[1] > 0:
+                raise FinetuningError(f"a window is an error and a tolerance above 0, not {window}")
 
 
 @checks.typed(FinetuningError)

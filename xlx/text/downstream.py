@@ -140,10 +140,9 @@ def _csv_rows(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     except (OSError, ValueError, csv.Error) as error:
         raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
     check_header(header, f"{file}, line 1")
-    missing = [name for name in SCORE_COLUMNS[:4] if name not in header]
-    if missing and not asked:
-        return
-    if missing:
+    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
+        if not asked:
+            return
         raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
     for where, cells in rows:
         if len(cells) != len(header):

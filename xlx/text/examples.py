@@ -76,6 +76,10 @@ class Rows:
         drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
         return self.at(sorted(drawn.tolist()))
 
+    def text_hash(self) -> str:
+        """SHA-256 (`digest`) of what is read and what is answered, made once."""
+        return self._hash
+
     @property
     def row_labels(self) -> Sequence[object]:
         """What must be alike in all languages at each position, beside the id."""
@@ -267,12 +271,9 @@ class Examples(Rows):
         second = self.second or ("",) * len(self)
         return np.array([len(a) + len(b) for a, b in zip(self.first, second, strict=True)], int)
 
-    def text_hash(self) -> str:
-        """SHA-256 of texts and labels (`digest`), made once."""
-        return self._hash
-
     @cached_property
     def _hash(self) -> str:
+        """Of texts and labels."""
         second = self.second or ("",) * len(self)
         return digest(chain(*zip(self.first, second, map(str, self.labels), strict=True)))
 

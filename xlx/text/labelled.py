@@ -304,7 +304,9 @@ def load_labelled(
     """
     language, source = resolved(task, language, split, source, path)
     if path is None:
-        return _load_shipped(task, source, language, split)
+        # rows were checked by the script that drew them
+        row = _entry(source, language, split)
+        return _split(task, source, language, split, files.stamp("labelled", row["file"]))
     if not Path(path).is_dir():
         raise FileNotFoundError(f"There is no folder {path}. {_how_to_get(source)}")
     return _load_local(task, source, language, split, Path(path))
@@ -406,12 +408,6 @@ def _shipped_varieties(_: tuple) -> dict[str, str]:
     """Code to label of the languages of SIB-200."""
     rows = files.catalogue("labelled").query("source == 'sib200'")
     return dict(zip(rows["language"], rows["file"].str.split("[/.]").str[1], strict=True))
-
-
-def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
-    """A split of what is shipped, whose rows were checked by the script that drew them."""
-    row = _entry(source, language, split)
-    return _split(task, source, language, split, files.stamp("labelled", row["file"]))
 
 
 @lru_cache(maxsize=2**9)  # one load of a topic's 204 languages serves all models

@@ -632,8 +632,9 @@ class ParallelCorpus:
     def drop(self, positions: Iterable[int]) -> "ParallelCorpus":
         """The corpus without these positions (0 to n - 1), in every language."""
         gone = {int(position) for position in positions}
-        if beyond := [p for p in sorted(gone) if not 0 <= p < len(self)]:
-            raise TextError(f"{self.name}: no position {beyond[0]} among {len(self)} sentences.")
+        for p in sorted(gone):
+            if not 0 <= p < len(self):
+                raise TextError(f"{self.name}: no position {p} among {len(self)} sentences.")
         return self._keep([p for p in range(len(self)) if p not in gone])
 
     def _keep(self, positions: Sequence[int]) -> "ParallelCorpus":

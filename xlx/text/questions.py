@@ -75,12 +75,9 @@ class Questions(Rows):
         """Characters of each context: int64 ``(n,)``."""
         return np.array([len(context) for context in self.contexts], dtype=int)
 
-    def text_hash(self) -> str:
-        """SHA-256 of contexts, questions and answers (`examples.digest`), made once."""
-        return self._hash
-
     @cached_property
     def _hash(self) -> str:
+        """Of contexts, questions and answers."""
         rows = zip(self.contexts, self.questions, self.answers, strict=True)
         return digest(
             text
