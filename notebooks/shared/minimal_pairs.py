@@ -9,7 +9,6 @@ and the length of A, so no bag tells them apart; the order of what X and A write
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 from shared.abx_tables import at_last
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import before_training
+from xlx.experiment.minimal_pairs import cosines, edit_distance
 from xlx.experiment.scoring import (
     LENGTH_ALONE,
     BagOfSubwords,
@@ -141,43 +141,12 @@ def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray
     return {name: np.array(layers).astype(np.uint8) for name, layers in by_order.items()}
 
 
-def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Cosine of each row of x with the row of y, ``(n,)``; dense or sparse, in float64."""
-    x, y = x.astype(np.float64), y.astype(np.float64)
-    products = [p.multiply(q) if sparse.issparse(p) else p * q for p, q in ((x, y), (x, x), (y, y))]
-    dots, of_x, of_y = (np.asarray(p.sum(axis=1)).ravel() for p in products)
-    return dots / np.sqrt(of_x * of_y)
-
-
 #: What a table calls the three kinds of `EXCHANGES` as one, and the mean over languages.
 COMPOSED, MEAN = "all exchanges", "mean"
 GROUPS = {COMPOSED: EXCHANGES} | {kind: (kind,) for kind in EDITS}
 
 
 # --- the order of what is written alike -----------------------------------------------------------
-
-
-@cache
-def edit_distance(first: str, second: str) -> int:
-    """How many characters are changed, added or left out to turn one text into the other.
-
-    Levenshtein's distance, a column of its table at a time in the bits of two numbers: where a
-    cell is one more than that above it, and where one less (Myers 1999).
-    """
-    if not first:
-        return len(second)
-    whole, places = (1 << len(first)) - 1, defaultdict(int)
-    for i, letter in enumerate(first):
-        places[letter] |= 1 << i
-    more, less, distance = whole, 0, len(first)
-    for letter in second:
-        same = places[letter]
-        diagonal = (((same & more) + more) ^ more) | same
-        longer, shorter = less | (whole & ~(diagonal | more)), more & diagonal
-        distance += (longer >> (len(first) - 1)) - (shorter >> (len(first) - 1))
-        longer, shorter = (longer << 1 | 1) & whole, (shorter << 1) & whole
-        more, less = shorter | (whole & ~(same | less | longer)), longer & (same | less)
-    return distance
 
 
 @cache

@@ -17,7 +17,6 @@ from shared.minimal_pairs import (
     SIDES,
     Spelling,
     beyond,
-    edit_distance,
     edits_told,
     every_x,
     in_latin,
@@ -28,6 +27,7 @@ from shared.minimal_pairs import (
     side_of,
 )
 from xlx.experiment.abx_scores import before_training
+from xlx.experiment.minimal_pairs import edit_distance
 from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject
 from xlx.text.parallel import ParallelCorpus
 

@@ -1,0 +1,145 @@
+"""Minimal pairs: is X nearer to A, which means the same, than to B, which A was edited into?
+
+The pairs are anybody's: a table with a row for each. Beside a model stand what knows no meaning: a
+bag of its subwords, and how many characters have to be changed (`edit_distance`), which sees the
+order of what two texts write alike.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx.experiment.averages import Average
+from xlx.experiment.scoring import Subject
+from xlx.results.deferred import deferred
+from xlx.text import files
+from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus, documents
+
+sparse = deferred("scipy.sparse")
+
+#: Columns that a table of pairs must have.
+SENTENCES = ("A", "B", "X")
+#: What stands for an edit distance in tables, and for all kinds as one.
+EDIT_DISTANCE, EVERY_KIND = "edit distance", "all"
+
+
+def load_pairs(file: Path) -> ParallelCorpus:
+    """A table of minimal pairs (CSV, TSV) as a corpus whose "languages" are A, B and X.
+
+    Columns ``A``, ``B``, ``X``; if there, ``kind`` becomes the domain, and ``document``, which
+    intervals are over, opens the id; without it each pair is its own. TextError for a table without
+    these columns, fewer than two pairs, an empty cell, a B that is A.
+    """
+    if not file.is_file():
+        raise TextError(f"there is no file {file}: give a table with the columns A, B and X")
+    table = files.table_of(file)
+    if lacks := [name for name in SENTENCES if name not in table]:
+        there = ", ".join(map(str, table))
+        raise TextError(f"{file} lacks the column {lacks[0]}: its columns are {there}")
+    if len(table) < 2:
+        raise TextError(f"{file} has {len(table)} pair: an interval needs two or more")
+    usual = {"kind": EVERY_KIND, "document": [*map(str, range(len(table)))]}
+    table = table.assign(**{name: x for name, x in usual.items() if name not in table})
+    for name in (*SENTENCES, *usual):
+        for i, cell in enumerate(table[name], 1):
+            if not isinstance(cell, str) or not files.visible(cell):
+                raise TextError(f"{file}, pair {i}: {name} is empty: fill it")
+    if (same := (table["A"] == table["B"]).to_numpy()).any():
+        raise TextError(f"{file}, pair {same.argmax() + 1}: B is A: edit it, or leave it out")
+    return ParallelCorpus(
+        file.stem,
+        {name: tuple(table[name]) for name in SENTENCES},
+        tuple(f"{document}:{i}" for i, document in enumerate(table["document"])),
+        tuple(table["kind"]),
+        "as stated by its owner",
+        str(file),
+    )
+
+
+def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Cosine of each row of x with the row of y, ``(n,)``; dense or sparse, in float64."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    products = [p.multiply(q) if sparse.issparse(p) else p * q for p, q in ((x, y), (x, x), (y, y))]
+    dots, of_x, of_y = (np.asarray(p.sum(axis=1)).ravel() for p in products)
+    return dots / np.sqrt(of_x * of_y)
+
+
+@cache
+def edit_distance(first: str, second: str) -> int:
+    """How many characters are changed, added or left out to turn one text into the other.
+
+    Levenshtein's distance, a column of its table at a time in the bits of two numbers: where a
+    cell is one more than that above it, and where one less (Myers 1999).
+    """
+    if not first:
+        return len(second)
+    whole, places = (1 << len(first)) - 1, defaultdict(int)
+    for i, letter in enumerate(first):
+        places[letter] |= 1 << i
+    more, less, distance = whole, 0, len(first)
+    for letter in second:
+        same = places[letter]
+        diagonal = (((same & more) + more) ^ more) | same
+        longer, shorter = less | (whole & ~(diagonal | more)), more & diagonal
+        distance += (longer >> (len(first) - 1)) - (shorter >> (len(first) - 1))
+        longer, shorter = (longer << 1 | 1) & whole, (shorter << 1) & whole
+        more, less = shorter | (whole & ~(same | less | longer)), longer & (same | less)
+    return distance
+
+
+def nearer(corpus: ParallelCorpus, subject: Subject | None = None) -> np.ndarray:
+    """1 where X is nearer to A than to B, 0 where not, 1/2 for a tie: ``(n_layers, n)``.
+
+    By the cosines of a subject; by `edit_distance` without one, as one layer.
+    """
+    if subject is None:
+        x, a, b = (corpus.sentences[name] for name in "XAB")
+        further = [
+            edit_distance(z, v) - edit_distance(z, y) for y, v, z in zip(a, b, x, strict=True)
+        ]
+        return (1 + np.sign([further])) / 2
+    layers = subject.read(corpus).layers()
+    apart = [cosines(v["X"], v["A"]) - cosines(v["X"], v["B"]) for v in layers]
+    return (1 + np.sign(apart)) / 2
+
+
+def share_table(
+    corpus: ParallelCorpus, answers: Mapping[str, np.ndarray], rivals: Sequence[str]
+) -> pd.DataFrame:
+    """How often X is nearer to A, by ``kind``, ``model`` and ``layer``, with intervals.
+
+    ``answers``: what `nearer` gives of each subject. Columns ``n``, ``share`` with ``share
+    low`` and ``share high``, of 95 % over documents, NaN of a single one; and, paired and with its
+    own, what a subject has above each of the ``rivals``, of one layer: ``less edit distance``.
+    """
+    kinds, of_pair = np.array(corpus.domains), np.array(documents(corpus))
+    tables = []
+    for kind in dict.fromkeys([EVERY_KIND, *corpus.domains]):
+        chosen = (kinds == kind) | (kind == EVERY_KIND)
+        means = {name: _mean(x[:, chosen], of_pair[chosen]) for name, x in answers.items()}
+        for name, mean in means.items():
+            parts = {"share": mean} | {f"less {x}": mean - means[x] for x in rivals if x != name}
+            table = pd.DataFrame({"kind": kind, "model": name, "layer": range(len(mean.score))})
+            table["n"] = chosen.sum()
+            for column, part in parts.items():
+                ends = part.interval() if len(part.sizes) > 1 else np.full((2, len(table)), np.nan)
+                table[[column, f"{column} low", f"{column} high"]] = np.stack(
+                    [part.score, *ends], axis=1
+                )
+            tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _mean(values: np.ndarray, groups: np.ndarray) -> Average:
+    """The mean of each row, and what it changes by without each group."""
+    cells = groups[:, None] == np.unique(groups)
+    n, sizes, mean = len(groups), cells.sum(axis=0), values.mean(axis=1, keepdims=True)
+    left = (n * mean - values @ cells) / np.maximum(n - sizes, 1)
+    return Average(mean[:, 0], left - mean, sizes)
