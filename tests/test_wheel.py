@@ -26,7 +26,7 @@ model, folder = sys.argv[1:]
 text, subjects = parallel.load(folder), [Subject(model), BagOfSubwords(model), Length()]
 table = scored(["LD", "MD", "MD, like length", "retrieval"], subjects, [text], ["raw", "centred"])
 covered = mexa_scores.measure_coverage(model, text)["weighted_mean"].scores.pooled("mean")
-code = command.main(["report", model, "--text", folder])
+code = sum(command.main([name, model, "--text", folder]) for name in ("report", "abx", "mexa"))
 said = []
 for call in (
     lambda: parallel.load("wmt24pp"), lambda: load("mini-xlmr"),

@@ -76,7 +76,7 @@ def test_a_second_run_computes_nothing(
     references = pd.read_parquet(tables / "references.parquet")
     assert set(references["reference"]) == {BAG, LENGTH_ALONE}  # and no untrained one
     monkeypatch.setattr(states, "hidden_states", lambda *_: pytest.fail("a model reads again"))
-    monkeypatch.setattr(report_command, "estimate", lambda *_: "not long")
+    monkeypatch.setattr(options, "estimate", lambda *_: "not long")
     shown(*given)
     assert (tables / "layers.csv").read_bytes() == first
 

@@ -8,7 +8,7 @@ import pytest
 from notebooks.run import profiles, report_notebook
 from notebooks.run.runner import NotebookFailed
 from tests import tiny
-from xlx.report import command, report_command
+from xlx.report import command, options
 from xlx.results.settings import current
 
 
@@ -17,7 +17,7 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A report of a tiny model that takes no time to be foreseen, into ``out``."""
     tiny.save(tmp_path / "own")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(report_command, "estimate", lambda *_: "")
+    monkeypatch.setattr(options, "estimate", lambda *_: "")
     text = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
     return ["report", "own", *text, "--out", "out"]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.experiment.averages import Average
 from xlx.experiment.scoring import Subject
@@ -45,29 +46,24 @@ def load_pairs(file: Path) -> ParallelCorpus:
         raise TextError(f"{file} lacks the column {lacks[0]}: its columns are {there}")
     if len(table) < 2:
         raise TextError(f"{file} has {len(table)} pair: an interval needs two or more")
-    usual = {"kind": EVERY_KIND, "document": [*map(str, range(len(table)))]}
-    table = table.assign(**{name: x for name, x in usual.items() if name not in table})
-    for name in (*SENTENCES, *usual):
-        for i, cell in enumerate(table[name], 1):
-            if not isinstance(cell, str) or not files.visible(cell):
-                raise TextError(f"{file}, pair {i}: {name} is empty: fill it")
-    if (same := (table["A"] == table["B"]).to_numpy()).any():
-        raise TextError(f"{file}, pair {same.argmax() + 1}: B is A: edit it, or leave it out")
-    return ParallelCorpus(
-        file.stem,
-        {name: tuple(table[name]) for name in SENTENCES},
-        tuple(f"{document}:{i}" for i, document in enumerate(table["document"])),
-        tuple(table["kind"]),
-        "as stated by its owner",
-        str(file),
-    )
+    usual = {"kind": [EVERY_KIND] * len(table), "document": map(str, table.index)}
+    columns = {name: tuple(table.get(name, usual.get(name))) for name in (*SENTENCES, *usual)}
+    for name, cells in columns.items():
+        if empty := [i for i, x in enumerate(cells, 1) if not files.visible(str(x or ""))]:
+            raise TextError(f"{file}, pair {empty[0]}: {name} is empty: fill it")
+    same = [a == b for a, b in zip(columns["A"], columns["B"], strict=True)]
+    if any(same):
+        raise TextError(f"{file}, pair {same.index(True) + 1}: B is A: edit it, or leave it out")
+    kinds, places = columns.pop("kind"), columns.pop("document")
+    ids = tuple(f"{document}:{i}" for i, document in enumerate(places))
+    return ParallelCorpus(file.stem, columns, ids, kinds, "as stated by its owner", str(file))
 
 
-def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def cosines(x: ndarray, y: ndarray) -> ndarray:
     """Cosine of each row of x with the row of y, ``(n,)``; dense or sparse, in float64."""
-    x, y = x.astype(np.float64), y.astype(np.float64)
+    x, y = x.astype(float), y.astype(float)
     products = [p.multiply(q) if sparse.issparse(p) else p * q for p, q in ((x, y), (x, x), (y, y))]
-    dots, of_x, of_y = (np.asarray(p.sum(axis=1)).ravel() for p in products)
+    dots, of_x, of_y = (np.asarray(p.sum(1)).ravel() for p in products)
     return dots / np.sqrt(of_x * of_y)
 
 
@@ -94,24 +90,22 @@ def edit_distance(first: str, second: str) -> int:
     return distance
 
 
-def nearer(corpus: ParallelCorpus, subject: Subject | None = None) -> np.ndarray:
+def nearer(corpus: ParallelCorpus, subject: Subject | None = None) -> ndarray:
     """1 where X is nearer to A than to B, 0 where not, 1/2 for a tie: ``(n_layers, n)``.
 
     By the cosines of a subject; by `edit_distance` without one, as one layer.
     """
     if subject is None:
         x, a, b = (corpus.sentences[name] for name in "XAB")
-        further = [
-            edit_distance(z, v) - edit_distance(z, y) for y, v, z in zip(a, b, x, strict=True)
-        ]
-        return (1 + np.sign([further])) / 2
-    layers = subject.read(corpus).layers()
-    apart = [cosines(v["X"], v["A"]) - cosines(v["X"], v["B"]) for v in layers]
+        apart = [np.subtract(*(list(map(edit_distance, x, side)) for side in (b, a)))]
+    else:
+        layers = subject.read(corpus).layers()
+        apart = [cosines(v["X"], v["A"]) - cosines(v["X"], v["B"]) for v in layers]
     return (1 + np.sign(apart)) / 2
 
 
 def share_table(
-    corpus: ParallelCorpus, answers: Mapping[str, np.ndarray], rivals: Sequence[str]
+    corpus: ParallelCorpus, answers: Mapping[str, ndarray], rivals: Sequence[str]
 ) -> pd.DataFrame:
     """How often X is nearer to A, by ``kind``, ``model`` and ``layer``, with intervals.
 
@@ -129,17 +123,15 @@ def share_table(
             table = pd.DataFrame({"kind": kind, "model": name, "layer": range(len(mean.score))})
             table["n"] = chosen.sum()
             for column, part in parts.items():
-                ends = part.interval() if len(part.sizes) > 1 else np.full((2, len(table)), np.nan)
-                table[[column, f"{column} low", f"{column} high"]] = np.stack(
-                    [part.score, *ends], axis=1
-                )
+                names = [column, f"{column} low", f"{column} high"]
+                table[names] = np.transpose([part.score, *part.interval()])
             tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def _mean(values: np.ndarray, groups: np.ndarray) -> Average:
+def _mean(values: ndarray, groups: ndarray) -> Average:
     """The mean of each row, and what it changes by without each group."""
     cells = groups[:, None] == np.unique(groups)
-    n, sizes, mean = len(groups), cells.sum(axis=0), values.mean(axis=1, keepdims=True)
+    n, sizes, mean = len(groups), cells.sum(0), values.mean(1, keepdims=True)
     left = (n * mean - values @ cells) / np.maximum(n - sizes, 1)
     return Average(mean[:, 0], left - mean, sizes)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.experiment import constraints
 from xlx.experiment.abx_scores import (
@@ -115,7 +116,7 @@ class Subject:
         """Its vectors of a text."""
         return states.embed_corpus(self.encoder(), corpus, **self.options)
 
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+    def sentences(self, texts: Sequence[str], language: str) -> ndarray:
         """Vectors of sentences of a language ``(n_layers, n, dim)``; each is read once."""
         return states.embed(self.encoder(), texts, **self.options).states
 
@@ -150,7 +151,7 @@ class BagOfSubwords(Subject):
         counts = {language: bag[:, there] for language, bag in counts.items()}
         return CorpusStates(counts, dict.fromkeys(counts, 0), dtype=torch.float64)
 
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+    def sentences(self, texts: Sequence[str], language: str) -> ndarray:
         """Counts folded into as many numbers as the model has: random ones for each subword."""
         encoder = self.encoder()
         counts = states.subword_counts(encoder, texts, self.max_length).tocsc()
@@ -161,14 +162,15 @@ class BagOfSubwords(Subject):
 
 @dataclass(frozen=True)
 class FunctionSubject(Subject):
-    """Any function from sentences to vectors ``(n, dim)``; kept under a name and a version.
+    """Any function from sentences to vectors; kept under a name and a version.
 
+    They are ``(n, dim)``, of one layer, which is called 0, or ``(n_layers, n, dim)``.
     ``function`` gets the sentences of one language and its code. Name another version when it gives
     other vectors: a function has no fingerprint.
     """
 
     name: str
-    function: Callable[[Sequence[str], str], np.ndarray] | None = None
+    function: Callable[[Sequence[str], str], ndarray] | None = None
     version: str = "1"
 
     @property
@@ -186,13 +188,17 @@ class FunctionSubject(Subject):
         raise ValueError(f"{self.name} has no vocabulary, and MD among near sentences needs one")
 
     def read(self, corpus: ParallelCorpus) -> CorpusStates:
-        """One layer, called 0."""
-        vectors = {x: self.function(text, x)[None] for x, text in corpus.sentences.items()}
+        """Its layers."""
+        vectors = {x: self._layers(text, x) for x, text in corpus.sentences.items()}
         return CorpusStates(vectors, dict.fromkeys(vectors, 0), dtype=torch.float64)
 
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """One layer, called 0."""
-        return np.asarray(self.function(texts, language), np.float32)[None]
+    def sentences(self, texts: Sequence[str], language: str) -> ndarray:
+        """Its layers."""
+        return self._layers(texts, language).astype(np.float32)
+
+    def _layers(self, texts: Sequence[str], language: str) -> ndarray:
+        vectors = np.asarray(checks.as_arrays(self.function(texts, language)))
+        return vectors if vectors.ndim == 3 else vectors[None]
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,7 @@ class Length(FunctionSubject):
         """The text decides everything."""
         return {"of": self.name}
 
-    def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
+    def sentences(self, texts: Sequence[str], language: str) -> ndarray:
         """The number itself."""
         return np.array([[[len(text)] for text in texts]], np.float32)
 
@@ -229,7 +235,7 @@ def as_subject(subject: Subject | Name, options: Mapping[str, object] | None = N
 #: How a corpus is shuffled: see `moves`.
 SHUFFLES = ("translations", "documents", "lengths", "labels")
 #: Language → the language and the position that each of its positions is taken from, ``(n,)`` each.
-Moved = dict[str, tuple[np.ndarray, np.ndarray]]
+Moved = dict[str, tuple[ndarray, ndarray]]
 
 
 def moves(
@@ -290,7 +296,7 @@ def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCo
 
 def _scores(
     subject: Subject, corpus: ParallelCorpus, space: str, names: Sequence[str]
-) -> list[dict[str, np.ndarray]]:
+) -> list[dict[str, ndarray]]:
     """A value of `SCORE` for each measure that is named, from one reading of the text."""
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
@@ -316,9 +322,7 @@ def _scores(
     return values
 
 
-def packed(
-    scores: np.ndarray, task: str, n: int, made: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
+def packed(scores: ndarray, task: str, n: int, made: ndarray | None = None) -> dict[str, ndarray]:
     """Scores ``(n_layers, n_pairs, 2)`` of n sentences, as they are stored.
 
     Comparisons won, each counted twice, or their share; or the scores, where a pair has none.
@@ -334,7 +338,7 @@ def packed(
     return value | {"won": np.rint(twice * scores).astype(counts)}
 
 
-def changes(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
+def changes(exact: abx.PairScores, task: str) -> dict[str, ndarray]:
     """As "documents pairs", what the average over pairs changes by without each document.
 
     Of one layer; float16: three digits, which is more than an interval needs. By language, and
@@ -351,7 +355,7 @@ def changes(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
     }
 
 
-def scores_of_pairs(value: Mapping[str, np.ndarray], n: int) -> np.ndarray:
+def scores_of_pairs(value: Mapping[str, ndarray], n: int) -> ndarray:
     """``(n_layers, n_pairs, 2)``, in the order of `abx.exact`."""
     if "won" in value:
         return value["won"] / (2 * value.get("made", n * (n - 1)))
@@ -530,23 +534,20 @@ def _unpacked(
     values: Mapping[str, ledger.Value], corpus: ParallelCorpus, subject: Subject, space: str
 ) -> abx.PairScores:
     """The values of a subject as its scores."""
-    if any(part.startswith("codes ") for value in values.values() for part in value):
-        raise ValueError(
-            f"scores of {subject.name} are stored as an earlier version wrote them: remove "
-            f"{work.cache().root / SCORE.name}, and they are computed again"
-        )
     n = len(corpus)
     scores = {name: scores_of_pairs(value, n) for name, value in values.items()}
-    left_out_change = {}
-    for what in groupings(corpus):
-        for averaged in (*WEIGHTINGS, "languages"):
-            by_measure = {
-                name: value[f"{what} {averaged}"].astype(float)
-                for name, value in values.items()
-                if f"{what} {averaged}" in value
+    ways = (*WEIGHTINGS, "languages")
+    left_out_change = {
+        what: {
+            way: {
+                x: y[name].astype(float)
+                for x, y in values.items()
+                if (name := f"{what} {way}") in y
             }
-            if by_measure:
-                left_out_change.setdefault(what, {})[averaged] = by_measure
+            for way in ways
+        }
+        for what in groupings(corpus)
+    }
     made = {name: value["made"] for name, value in values.items() if "made" in value}
     pairs = tuple(combinations(corpus.languages, 2))
     first = next(iter(values.values()))

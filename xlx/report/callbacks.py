@@ -10,7 +10,6 @@ checkpoint selection" of the ABX paper's conclusion.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from transformers import TrainerCallback
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import reported_measures
-from xlx.measures import abx, mexa, registered
-from xlx.results import checks
+from xlx.measures import abx, mexa
 from xlx.results.settings import settings
 from xlx.subjects.loading import bare
 from xlx.subjects.states import embed
@@ -30,12 +28,11 @@ from xlx.text.parallel import ParallelCorpus
 
 
 class Lens(TrainerCallback):
-    """At every so many-th evaluation: of an encoder what a report tells, of a decoder MEXA.
+    """At every evaluation: of an encoder what a report tells, of a decoder MEXA.
 
-    Each as the mean over layers and of the best layer, MEXA by language, too. ``measures``: others
-    of the registry ("CKA"), or fewer. ``corpus`` should be small (some hundred positions), and text
-    that the model does not learn from. `history` has all scores so far, ``seconds`` what they have
-    taken; logs have ``eval_`` before their names.
+    Each as the mean over layers and of the best layer, MEXA by language, too. ``corpus`` should be
+    small (some hundred positions), and text that the model does not learn from. `history` has all
+    scores so far, ``seconds`` what they have taken; logs have ``eval_`` before their names.
     """
 
     def __init__(
@@ -45,19 +42,13 @@ class Lens(TrainerCallback):
         pooling: str = "mean",
         max_length: int | None = None,
         pivot: str = "en",
-        every: int = 1,
-        measures: Sequence[str] | None = None,
     ) -> None:
-        checks.whole(every, "every")
-        self.measures = tuple(reported_measures() if measures is None else measures)
-        for measure in self.measures:
-            checks.one_of(measure, [*registered(), MATCHED], "measure")
         if len(corpus.languages) < 2:
             raise ValueError("two languages or more are needed: a score compares languages")
-        self.corpus, self.pivot, self.every = corpus, pivot, every
+        self.corpus, self.pivot = corpus, pivot
         self.options = {"pooling": pooling, "max_length": max_length}
         self.trainer = None
-        self.seconds, self._n_evaluations, self._rows = 0.0, 0, []
+        self.seconds, self._rows = 0.0, []
 
     @property
     def history(self) -> pd.DataFrame:
@@ -75,9 +66,6 @@ class Lens(TrainerCallback):
         metrics: dict[str, float] | None = None,
         **_: Any,
     ) -> None:
-        self._n_evaluations += 1
-        if (self._n_evaluations - 1) % self.every:
-            return
         began = time.perf_counter()
         scores = self.measure(model, processing_class)
         self.seconds += time.perf_counter() - began
@@ -108,10 +96,10 @@ class Lens(TrainerCallback):
 
     def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
         masks = masks_of(self.corpus, ["like length"])
-        measures = [x for x in self.measures if x != MATCHED]
+        measures = [x for x in reported_measures() if x != MATCHED]
         exact = abx.exact(states, measures=measures, masks=masks, device=device)
         scores = {}
-        for task in self.measures:
+        for task in reported_measures():
             by_layer, name = exact.scores[task].mean((1, 2)), logged(task)
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
             scores |= {name: by_layer.mean(), f"{name}_best": by_layer[best]}

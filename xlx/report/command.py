@@ -1,4 +1,4 @@
-"""The command line: ``xlx report MODEL``, ``mexa``, ``igap``, ``mixing`` or ``doctor``.
+"""The command line: ``xlx report MODEL``, ``abx``, ``mexa``, ``igap``, ``mixing`` or ``doctor``.
 
     xlx report path/or/hub-name [ANOTHER ...] [--text FOLDER] [--languages de,en,ja] [--quick]
 
@@ -14,6 +14,7 @@ import typer
 
 import xlx
 from xlx.report import options
+from xlx.report.abx_command import Abx
 from xlx.report.coverage_command import Mexa
 from xlx.report.doctor_command import Doctor
 from xlx.report.igap_command import Igap
@@ -25,7 +26,7 @@ def application() -> typer.Typer:
     """The commands, and what can be asked without one."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.callback(help=__doc__.partition("\n")[0])(_common)
-    for command in (Report, Mexa, Igap, Mixing, Doctor):
+    for command in (Report, Abx, Mexa, Igap, Mixing, Doctor):
         app.command()(command)
     return app
 

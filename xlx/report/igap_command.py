@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 from typer import Option
 
 from xlx.experiment.abx_scores import before_training
@@ -146,7 +147,7 @@ def readings(task: TransferTask, recipe: Recipe) -> int:
     return n * task.n_train + len(task.languages) * task.n_test
 
 
-def subject_rows(transfers: Transfers, subject: str) -> pd.DataFrame:
+def subject_rows(transfers: Transfers, subject: str) -> DataFrame:
     """Columns ``subject, target, accuracy``, of the last checkpoint, ``training``, the lowest error
     on what was learnt, and of `Transfers.gap_table` at E' = 0 the value and the share kept."""
     points, gaps = transfers.points(), transfers.gap_table()
@@ -156,17 +157,15 @@ def subject_rows(transfers: Transfers, subject: str) -> pd.DataFrame:
     source = points["source"].iloc[0]
     accuracy[source] = (1 - last["error"] + last["transfer_gap"]).mean()
     gaps = (gaps.loc[source] if len(gaps) else gaps).rename(columns={"value": "igap"})
-    table = pd.DataFrame({"accuracy": accuracy}).rename_axis("target")
+    table = DataFrame({"accuracy": accuracy}).rename_axis("target")
     table[_ENDS] = gaps.reindex(table.index)[_ENDS]
     return table.reset_index().assign(subject=subject, training=points["training"].min())
 
 
-def beside(
-    task: TransferTask, source: str, name: str, max_length: int | None = None
-) -> pd.DataFrame:
+def beside(task: TransferTask, source: str, name: str, max_length: int | None = None) -> DataFrame:
     """Rows as `subject_rows` of what knows no language, and of the task's printed table, if any."""
     shared = shared_subwords(name, task, [source], max_length=max_length).set_index("target")
-    lost = pd.DataFrame({STRINGS: shared["interlingual"], ONE_LABEL: task.one_label})
+    lost = DataFrame({STRINGS: shared["interlingual"], ONE_LABEL: task.one_label})
     lost.loc[MEAN_TARGET] = lost.mean()
     rows = lost.melt(var_name="subject", value_name="igap", ignore_index=False)
     rows["kept"] = 1 - rows["igap"] / task.guess
@@ -185,7 +184,7 @@ def beside(
     return pd.concat([rows.reset_index(names="target"), printed])
 
 
-def means_of(rows: pd.DataFrame, source: str) -> pd.DataFrame:
+def means_of(rows: DataFrame, source: str) -> DataFrame:
     """One row per subject: accuracy at home and abroad, training error, IGAP, the share kept."""
     means, home = (rows[rows["target"] == x].set_index("subject") for x in (MEAN_TARGET, source))
     means["at home"] = home["accuracy"]
@@ -195,14 +194,14 @@ def means_of(rows: pd.DataFrame, source: str) -> pd.DataFrame:
 
 
 @styled
-def gap_figure(rows: pd.DataFrame) -> Figure:
+def gap_figure(rows: DataFrame) -> Figure:
     """IGAP by target language: the model, it before training, and shared subwords."""
     rows = rows[rows["subject"].isin(rows["subject"].unique()[:3]) & rows["igap"].notna()]
     on = lanes(rows, "igap", "target", hue="subject", style=Lanes(width=6.4))
     return on.done("IGAP (share of the training set)")
 
 
-def igap_headline(means: pd.DataFrame, transfers: Transfers, source: str) -> list[str]:
+def igap_headline(means: DataFrame, transfers: Transfers, source: str) -> list[str]:
     """Sentences: what is lost and kept, and by what knows no language; accuracy; parts of errors.
 
     ``means``: as `means_of`, first the model's, then those of it before training.

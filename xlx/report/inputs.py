@@ -1,28 +1,33 @@
 """What a report is of: measures, models with those they are compared with, and text."""
 
-import re
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from babel import Locale
 
 from xlx.experiment import constraints
-from xlx.results import paths
+from xlx.experiment.scoring import FunctionSubject, Subject
+from xlx.results import checks, paths, store
 from xlx.subjects import folders, loading
 from xlx.subjects.identity import (
     Name,
     find,
     identify,
+    local_folder,
+    local_series,
     model_files,
     public_models,
     series_name,
     twin_parts,
 )
 from xlx.subjects.pooling import OWN, POOLINGS, own_vector
+from xlx.subjects.states import check_finite
 from xlx.text import parallel
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
@@ -34,23 +39,24 @@ QUICK_LANGUAGES = ("en", "de", "es", "ru", "ar", "hi", "tr", "zh")
 #: What a model is compared with where nothing else is asked for, by its kind.
 MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
 _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
-#: Folders that say which checkpoint they are, but not of what: they go by their parent, too.
-_CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
+#: What vectors of a file are called in the place of a model.
+SAVED = "saved vectors"
 
 
 @dataclass(frozen=True)
 class ReportedModel:
     """A model to report on, or to compare with; ``label``: in tables."""
 
-    name: Name
+    name: Name | Subject  # a subject: of saved vectors
     label: str
-    kind: str  # "encoder", "decoder" or "encoder-decoder"
+    kind: str  # "encoder", "decoder", "encoder-decoder" or `SAVED`
     pooling: str
     fingerprint: str
     vector: str = ""  # whose sentence vector it is, in words
     special_tokens: bool = False  # whether those that the tokenizer adds are pooled
     # of others' models, which is seen to say what it is; held, so that it is loaded once
     encoder: loading.Encoder | None = field(default=None, repr=False, compare=False)
+    step: int | None = None  # of a run whose checkpoints are measured
 
 
 def reported_model(
@@ -113,9 +119,81 @@ def _of_folder(name: Name) -> ReportedModel:
         vector += f"; its folder names the pooling {declared.pooling}, not supported here"
     vector = "; ".join([vector, *(encoder.notes if encoder else ())])
     label = series_name(identity)
-    if _CHECKPOINT.fullmatch(label):
-        label = f"{folder.resolve().parent.name}/{label}"
     return ReportedModel(name, label, kind, pooling, identity.fingerprint, vector, encoder=encoder)
+
+
+def series_models(
+    name: str, asked: bool | None = None, **options: object
+) -> tuple[list[ReportedModel], list[str]]:
+    """The checkpoints that a run has left in a folder, by step, and notes of broken ones.
+
+    They are in subfolders as trainers write them, ``step-100`` or ``checkpoint-100``. None where
+    there are none, or the folder is a model itself, or shipped, unless they are ``asked`` for.
+    Options as of `reported_model`; ValueError where none can be read, or none of those asked for is
+    there.
+    """
+    folder = None if asked is False or name in public_models() else local_folder(name)
+    series = local_series(name, folder) if folder else []
+    if asked and not series:
+        raise ValueError(f"{name} has no subfolder called step-<number> or checkpoint-<number>")
+    whole = not folder or folder.is_relative_to(paths.MODELS) or (folder / "config.json").exists()
+    models, notes = [], []
+    for checkpoint in series if asked or not whole else ():
+        try:
+            model = reported_model(str(checkpoint.path), **options)
+            models.append(replace(model, encoder=None, step=checkpoint.step))
+        except (ValueError, OSError) as error:
+            notes.append(f"left out: {checkpoint.path.name}: {error}")
+    if notes and not models:
+        raise ValueError(f"{name}: none of its {len(series)} checkpoints can be read; {notes[0]}")
+    return models, notes
+
+
+def saved_vectors(
+    file: Path, text: str | None = None, languages: Sequence[str] | None = None
+) -> tuple[ReportedModel, ParallelCorpus, list[str]]:
+    """Vectors of a file (`saved_states`) in place of a model, the text they are of, and notes.
+
+    Without a ``text`` the sentences are their positions, all of one length. Errors as of
+    `saved_states` and `parallel.load`; ValueError for a text of another size.
+    """
+    states, notes = saved_states(file), ["without a model there is no bag, and no twin"]
+    n = next(iter(states.values())).shape[-2]
+    if text:
+        corpus, _ = reported_text(text, [*states], seed=None)
+        if len(corpus) != n:
+            sizes = f"{file} has {n} sentences and {corpus.name} {len(corpus)}"
+            raise ValueError(f"{sizes}: give the text that was embedded")
+        states = dict(zip(corpus.languages, states.values(), strict=True))
+    else:  # of another language another text: asks tell by it
+        ids = tuple(f"{i:09}" for i in range(n))
+        sentences = {code: tuple(f"{k:03} {x}" for x in ids) for k, code in enumerate(states)}
+        corpus = ParallelCorpus(file.stem, sentences, ids, ("",) * n, "no text", str(file))
+        notes += ["without text (--text) lengths are not known, and all count as alike"]
+    version = store.digest_of(file)
+    subject = FunctionSubject(SAVED, function=lambda _, code: states[code], version=version)
+    model = ReportedModel(subject, file.stem, SAVED, "", version, f"read from {file}")
+    return model, corpus.select(languages or corpus.languages), notes
+
+
+def saved_states(file: Path) -> dict[str, np.ndarray]:
+    """Language → vectors ``(n_layers + 1, n_sentences, dim)``, as `numpy.savez` writes them.
+
+    Those of one layer may be ``(n_sentences, dim)``. Nothing is unpickled. ValueError for what is
+    no such file, one language alone, and NaN.
+    """
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            states = dict(archive)
+        checks.arrays(states)
+    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        way = "write it with numpy.savez(file, en=..., de=...)"
+        raise ValueError(f"{file} is no .npz of arrays by language ({error}): {way}") from None
+    if len(states) < 2:
+        raise ValueError(f"{file} has vectors of {len(states)} language: a score compares two")
+    for code, array in states.items():
+        check_finite(array.reshape(-1, *array.shape[-2:]), f"{file}, {code}")
+    return states
 
 
 def reported_models(
@@ -172,24 +250,22 @@ def reported_text(
     return corpus, [str(warning.message) for warning in caught]
 
 
-def comparable_text(
-    corpus: ParallelCorpus, mask: str = "like length"
-) -> tuple[ParallelCorpus, list[str]]:
+def comparable_text(corpus: ParallelCorpus) -> tuple[ParallelCorpus, list[str]]:
     """The languages in which some sentence may be B beside another, and a note of those left out.
 
     ValueError where fewer than two are left: a report that nothing could be scored in is refused
     before a model reads.
     """
-    allowed = constraints.masks_of(corpus, [mask])[mask]
+    allowed = constraints.masks_of(corpus, ["like length"])["like length"]
     alone = [
         x for x in corpus.languages if not (allowed[x] & ~np.eye(len(corpus), dtype=bool)).any()
     ]
     if len(corpus.languages) < len(alone) + 2:
         raise ValueError(
-            f"{corpus.name} has {len(corpus)} sentences, and MD is asked among those of {mask}, of "
-            f"which there are no two in {', '.join(alone)}: give more sentences"
+            f"{corpus.name} has {len(corpus)} sentences, and MD is asked among those of like "
+            f"length, of which there are no two in {', '.join(alone)}: give more sentences"
         )
-    note = f"left out, as no two sentences are of {mask}: {', '.join(alone)}"
+    note = f"left out, as no two sentences are of like length: {', '.join(alone)}"
     return corpus.select([x for x in corpus.languages if x not in alone]), [note] * bool(alone)
 
 

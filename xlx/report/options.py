@@ -9,22 +9,39 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
+import pandas as pd
 from typer import Argument, Option
 
-from xlx.report.inputs import ReportedModel, code_of, reported_model
+from xlx.report.inputs import (
+    ReportedModel,
+    code_of,
+    reported_model,
+    reported_text,
+    saved_vectors,
+    series_models,
+)
+from xlx.report.page import framed, write_page
+from xlx.report.tables import Tables
 from xlx.results import checks, paths, work
 from xlx.results.deferred import deferred
-from xlx.results.settings import settings
-from xlx.subjects import loading, states
+from xlx.results.settings import current, settings
+from xlx.subjects import folders, loading, states
 from xlx.subjects.identity import ModelNotFoundError, download_ahead, local_folder, public_models
 from xlx.subjects.pooling import POOLINGS
 from xlx.text.examples import Examples
+from xlx.text.parallel import ParallelCorpus
 from xlx.text.questions import Questions
 
 torch = deferred("torch")
 
 MODEL = Argument(help="a shipped model, a folder, a hub name")
+PIVOT = Option(None, help="the language that others are aligned with (en)")
+_TEXT = "a corpus, or a folder with a file per language"
+#: What says how a model reads, or which.
+_OF_MODELS = ("pooling", "special_tokens", "quantization", "sentences", "checkpoints", "tasks")
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -114,7 +131,7 @@ class Asking(Writing):
 class TextCommand(Command):
     """A command that reads parallel text."""
 
-    text: str = Option("flores200-100", help="a corpus, or a folder with a file per language")
+    text: str | None = Option("flores200-100", help=_TEXT)
     tasks: list[Path] = Option((), help="scores by language: lm-evaluation-harness, CSV, folders")
     pooling: str | None = Option(None, help=f"{', '.join(POOLINGS)}; by default the model's")
     special_tokens: bool = Option(False, "--special-tokens", help="pool the tokenizer's, too")
@@ -139,11 +156,101 @@ class TextCommand(Command):
 
 
 @dataclass(kw_only=True)
-class Aligning(TextCommand, Writing):
-    """A command that compares languages with a pivot."""
+class Reading(TextCommand, Writing):
+    """A command that reads parallel text, and writes."""
 
-    pivot: str | None = Option(None, help="the language that others are aligned with (en)")
     sentences: int | None = Option(None, help="how many; all by default")
+
+
+#: What a command tells of a model: sentences, and tables by name; what its page shows.
+Result, Parts = tuple[Sequence[str], Tables], Sequence[str | pd.DataFrame]
+
+
+@dataclass(kw_only=True)
+class Measuring(Reading):
+    """A command that measures a model, each checkpoint of a run, or vectors of a file."""
+
+    usual_text: ClassVar[str]
+    seed: ClassVar[int | None] = None  # draws the sentences; None: the first ones, repeated or not
+    model: str | None = Argument(None, help="a shipped model, a hub name, a folder, also of a run")
+    text: str | None = Option(None, help=f"{_TEXT}; of vectors none is needed")
+    states: Path | None = Option(None, help=".npz of vectors by language in place of a model")
+    checkpoints: bool | None = Option(
+        None, help="whether those in a folder; by default where it is no model itself"
+    )
+
+    def check(self) -> None:
+        """ValueError, too, where not one thing is to be measured, or is to be read otherwise."""
+        super().check()
+        if (self.model is None) == (self.states is None):
+            raise ValueError("give one of both: a MODEL, or --states FILE with vectors")
+        if self.states is not None:
+            self.refuse(_OF_MODELS, "of models, and not of vectors (--states)")
+        checks.whole(self.sentences, "--sentences", least=2)
+
+    def refuse(self, names: Sequence[str], why: str) -> None:
+        """ValueError where one of these options is given."""
+        for name in names:
+            if getattr(self, name):
+                raise ValueError(f"--{name.replace('_', '-')} is {why}: leave one out")
+
+    def models(self) -> tuple[list[ReportedModel], list[str]]:
+        """The model, or the checkpoints of a run by step; notes of those that are broken."""
+        tell_downloads([self.model])
+        models, notes = series_models(self.model, self.checkpoints, **self.how)
+        return models or [reported_model(self.model, **self.how)], notes
+
+    def measured(self) -> tuple[list[ReportedModel], ParallelCorpus, list[str]]:
+        """What is measured, on which text, and notes; says both."""
+        if self.states is not None:
+            model, corpus, notes = saved_vectors(self.states, self.text, self.codes)
+            models = [model]
+        else:
+            models, notes = self.models()
+            how = self.codes, self.sentences, self.seed
+            corpus, more = reported_text(self.text or self.usual_text, *how)
+            notes += more
+        print(
+            f"{', '.join(x.label for x in models)}: {len(corpus)} sentences of {corpus.name} in "
+            f"{len(corpus.languages)} languages ({corpus.source}); "
+            f"its vector is {models[-1].vector}"
+        )
+        return models, corpus, notes
+
+    def write(
+        self,
+        models: Sequence[ReportedModel],
+        notes: Sequence[str],
+        measure: Callable[[ReportedModel], Result],
+        parts: Callable[[Tables], Parts],
+    ) -> None:
+        """Print sentences on all models; write their tables, and a page of both and of ``parts``.
+
+        ``measure``: sentences and tables of a model; those of checkpoints get their step in front.
+        A broken checkpoint is named; the error of another model, or where all are broken.
+        """
+        lines, broken, several = [], [], {}
+        for model in models:
+            try:
+                sentences, tables = measure(model)
+            except (ValueError, OSError) as error:
+                if model.step is None or (model is models[-1] and not several):
+                    raise
+                broken.append(f"left out: {model.label}: {error}")
+                continue
+            lines += sentences
+            for name, table in tables.items():
+                if model.step is not None:
+                    table.insert(0, "step", model.step)
+                several.setdefault(name, []).append(table)
+        tables = {name: pd.concat(x, ignore_index=True) for name, x in several.items()}
+        label, name = models[0].label, type(self).__name__
+        if models[0].step is not None:
+            label = Path(self.model).resolve().name
+        lines += [*notes, *broken]
+        page = framed(f"{name.upper()} of {label}", *lines, *parts(tables))
+        path = write_page(self.folder(label) / f"{name.lower()}.html", page, tables)
+        print(*lines, path, sep="\n")
 
 
 def tell_downloads(names: Sequence[str]) -> None:
@@ -170,6 +277,29 @@ def reading_seconds(model: ReportedModel, sentences: Mapping[str, Sequence[str]]
         states.pooled_states(encoder, ways, None, [few], "position ")
         seconds = time.perf_counter() - began
     return seconds / len(few)
+
+
+def estimate(models: Sequence[ReportedModel], corpus: ParallelCorpus, readers: int) -> str:
+    """What it takes to read a text with so many models where nothing was read before, in a line.
+
+    By the first model, which reads a batch. ValueError where the states do not fit into memory.
+    """
+    encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
+    seconds = n * n_languages * reading_seconds(models[0], corpus.sentences)
+    states = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
+    # As they are, centred and of length 1, and what scoring takes for each pair of sentences.
+    memory = 3 * states + 14e-9 * n_languages * n**2
+    free = (folders.free_bytes(torch.device("cpu")) or np.inf) / 1e9
+    if memory > free:
+        raise ValueError(
+            f"the states of {n} sentences in {n_languages} languages need {memory:.1f} GB of "
+            f"memory and {free:.1f} GB are free: take fewer --sentences or --languages"
+        )
+    return (
+        f"about {readers * seconds / 60:.1f} minutes to read the text, then scores; {memory:.2f} "
+        f"GB of memory beside the weights, {readers * states:.2f} GB of disk in {current().cache}; "
+        "less where it was computed before. Stop it at any time: it goes on."
+    )
 
 
 def foresee(n: int, what: str, minutes: Callable[[], float]) -> None:

@@ -8,7 +8,7 @@ from html import escape, unescape
 from pathlib import Path
 from string import Template
 
-import pandas as pd
+from pandas import DataFrame
 
 from xlx.plots.panels import Figure
 from xlx.plots.style import alternative, picture
@@ -70,7 +70,7 @@ def policy(page: str) -> str:
     )
 
 
-def framed(title: str, *parts: str | pd.DataFrame, scripts: str = "") -> str:
+def framed(title: str, *parts: str | DataFrame, scripts: str = "") -> str:
     """A page to read offline, of paragraphs, tables and what is `Html` already.
 
     ``scripts``: a page in one of its frames whose scripts may run (`policy`).
@@ -79,13 +79,13 @@ def framed(title: str, *parts: str | pd.DataFrame, scripts: str = "") -> str:
     return _FRAME.substitute(title=escape(title), body=body, policy=policy(scripts))
 
 
-def _shown(part: str | pd.DataFrame) -> str:
-    if isinstance(part, pd.DataFrame):
+def _shown(part: str | DataFrame) -> str:
+    if isinstance(part, DataFrame):
         return part.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
     return part if isinstance(part, Html) else f"<p>{escape(part)}</p>"
 
 
-def write_page(path: Path, content: str, tables: Mapping[str, pd.DataFrame]) -> Path:
+def write_page(path: Path, content: str, tables: Mapping[str, DataFrame]) -> Path:
     """Write a page, and tables beside it as CSV; gives the page's path.
 
     Raises `store.StoreError` where the disk is full.
@@ -97,7 +97,7 @@ def write_page(path: Path, content: str, tables: Mapping[str, pd.DataFrame]) -> 
     return path
 
 
-def in_text(table: pd.DataFrame) -> str:
+def in_text(table: DataFrame) -> str:
     """A table for a terminal."""
     return table.to_string(index=False, float_format="{:.3f}".format, na_rep="")
 
@@ -166,7 +166,7 @@ def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[Html]:
         yield shown_figure(draw(), "".join(shown[:1]), f' (<a href="#table-{name}">table</a>)')
 
 
-def _shown_table(name: str, table: pd.DataFrame) -> Html:
+def _shown_table(name: str, table: DataFrame) -> Html:
     """A table, its first rows if it is long, with a link to its file."""
     rows = table.head(_MOST_ROWS)
     more = f" (the first {len(rows)} of {len(table)} rows)" if len(table) > len(rows) else ""

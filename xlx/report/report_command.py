@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 from typer import Argument, Option
 
@@ -28,13 +27,9 @@ from xlx.report.tables import (
     scores_of_tasks,
 )
 from xlx.results import checks, store
-from xlx.results.deferred import deferred
 from xlx.results.settings import current
-from xlx.subjects import folders, loading
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
-
-torch = deferred("torch")
 
 #: What is left beside the page: folder, options and text in, the path of what was left out.
 Leave = Callable[[Path, "Report", ParallelCorpus], Path | None]
@@ -42,7 +37,7 @@ _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are nam
 
 
 @dataclass(kw_only=True)
-class Report(options.Aligning):
+class Report(options.Reading):
     """From models to a page: layers, languages, pairs and controls, with intervals.
 
     It says first what it reads and how long that takes. Stop it at any time: it goes on from there.
@@ -50,6 +45,7 @@ class Report(options.Aligning):
 
     models: list[str] = Argument(metavar="MODEL...", help="shipped models, folders, hub names")
     text: str = Option("wmt24pp", help="a corpus, or a folder with a file per language")
+    pivot: str | None = options.PIVOT
     reference: str | None = Option(None, help="models to compare with; none: nor an untrained one")
     probe: bool = Option(False, "--probe", help="parts of speech, topics, X-Probe's tasks, too")
     treebank: Path | None = Option(None, help="of --probe: a folder of .conllu files a language")
@@ -91,7 +87,8 @@ class Report(options.Aligning):
             f"languages, beside {beside or 'no other model'}; the text: {corpus.source}"
         )
         print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
-        print(estimate(models, references, corpus))
+        readers = 2 * len(models) + len(references)
+        print(options.estimate(models, corpus, readers))
         about = about_report(models, references, corpus) | {"pivot": pivot, "quick": self.quick}
         folder = self.folder("+".join(about["models"]))
         check_free(folder, about)
@@ -149,33 +146,6 @@ def about_report(
         "dtype": current().dtype,
         "made": f"xlx {xlx.__version__} in {current().dtype}, {datetime.now(UTC):%Y-%m-%d}",
     }
-
-
-def estimate(
-    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus
-) -> str:
-    """What the report takes where nothing was computed before, in a line.
-
-    By the first model, which reads a batch: every model reads the text once, and so does the
-    untrained twin of each to report on. ValueError where the states do not fit into memory.
-    """
-    encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
-    seconds = n * n_languages * options.reading_seconds(models[0], corpus.sentences)
-    readers = 2 * len(models) + len(references)
-    states = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
-    # As they are, centred and of length 1, and what scoring takes for each pair of sentences.
-    memory = 3 * states + 14e-9 * n_languages * n**2
-    free = (folders.free_bytes(torch.device("cpu")) or np.inf) / 1e9
-    if memory > free:
-        raise ValueError(
-            f"the states of {n} sentences in {n_languages} languages need {memory:.1f} GB of "
-            f"memory and {free:.1f} GB are free: take fewer --sentences or --languages"
-        )
-    return (
-        f"about {readers * seconds / 60:.1f} minutes to read the text, then scores; {memory:.2f} "
-        f"GB of memory beside the weights, {readers * states:.2f} GB of disk in {current().cache}; "
-        "less where it was computed before. Stop it at any time: it goes on."
-    )
 
 
 def check_free(folder: Path, about: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
 """What a report answers: a few sentences per question, made of a row of its tables."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,14 +40,17 @@ class Finding:
 Answers = Iterator[tuple[str, str, pd.Series, str, str]]
 
 
-def answers_of(tables: Tables, model: str) -> list[Finding]:
-    """All answers about one model, from the tables of `tables.report_tables`."""
+def answers_of(
+    tables: Tables, model: str, parts: Sequence[Callable[[Tables], Answers]] | None = None
+) -> list[Finding]:
+    """Answers about one model, all or some parts, from the tables of `tables.report_tables`."""
     rows = {name: table[table["model"] == model] for name, table in tables.items()}
     findings = []
-    for part in (
+    for part in parts or (
         _of_the_layer,
         _of_languages,
         _beside_others,
+        _of_reading,
         _of_tasks,
         _of_probes,
         of_sentence_tasks,
@@ -144,6 +147,8 @@ def _of_the_layer(rows: Tables) -> Answers:
         f"length: {_with_interval(raw.loc[MATCHED])}. The same without the mean of each language: "
         f"{_with_interval(centred.loc[MATCHED])}.",
     )
+    if "retrieval" not in rows:
+        return
     pivot, ways = rows["coverage"]["pivot"].iloc[0], rows["retrieval"]
     out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
     yield (
@@ -198,7 +203,7 @@ def _of_languages(rows: Tables) -> Answers:
 
 
 def _beside_others(rows: Tables) -> Answers:
-    """Other models and controls, and what the tokenizer reads."""
+    """Other models and controls."""
     references = rows["references"]
     for _, row in references[references["task"] == MATCHED].iterrows():
         other = {UNTRAINED: "its untrained twin"}.get(row["reference"], row["reference"])
@@ -212,6 +217,10 @@ def _beside_others(rows: Tables) -> Answers:
             f"{row['reference_score']:.2f} at layer {row['reference_layer']}. The difference "
             f"is {_with_interval(row, 'difference')}.",
         )
+
+
+def _of_reading(rows: Tables) -> Answers:
+    """What the tokenizer reads."""
     table, parts = rows["reading"], []
     for column, what in (("unknown", "subwords are unknown"), ("cut", "sentences are cut")):
         over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
@@ -230,6 +239,10 @@ def _beside_others(rows: Tables) -> Answers:
         "unknown",
         f"{' '.join(parts)} The largest share of unknown subwords is {worst['unknown']:.1%}.",
     )
+
+
+#: What is said of LD, MD and retrieval alone.
+OF_ABX = (_of_the_layer, _beside_others)
 
 
 def _of_tasks(rows: Tables) -> Answers:

@@ -8,7 +8,7 @@ where MD among sentences of like length is highest; pairs and probes are told of
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, permutations
@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 
-from xlx.experiment import abx_scores, constraints, probing, scoring
-from xlx.experiment.abx_scores import MATCHED, before_training
+from xlx.experiment import constraints, probing, scoring
+from xlx.experiment.abx_scores import MATCHED, before_training, group_sizes
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, reported_measures, subject_scores
@@ -39,7 +40,7 @@ from xlx.text.trees import load_trees
 torch = deferred("torch")
 
 #: By their names of `TABLES`.
-Tables = Mapping[str, pd.DataFrame]
+Tables = Mapping[str, DataFrame]
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
 #: Of the halves of the text on which the layer is chosen.
@@ -80,11 +81,12 @@ class Measured:
     corpus: ParallelCorpus
     pivot: str = "en"
     others: Sequence[ReportedModel] = ()
-    tasks: pd.DataFrame | None = None
+    tasks: DataFrame | None = None
     probes: ProbeSizes | None = None
     sentences: int | None = None  # a task of X-Probe learns and stops by, at most; None: none is
     treebank: Path | None = None  # a folder with a folder of CoNLL-U a language; None: Parallel UD
     untrained: bool = True  # compared with its own architecture untrained, too
+    every_layer: bool = False  # pairs are told of at every layer, not at the chosen one alone
 
     def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[abx.PairScores]:
         """Scores of `reported_measures`, by layer."""
@@ -103,31 +105,29 @@ class Measured:
     @cached_property
     def mexa(self) -> dict[str, mexa.PivotScores]:
         """Scores of all languages with the pivot: "raw", "centred" (each without its mean)."""
-        vectors, _ = self._states()
+        vectors = subject(self.model).read(self.corpus).states
         moved = {"raw": vectors, "centred": alignment.centred(vectors)}
         return {way: mexa.scores(of_way, self.pivot) for way, of_way in moved.items()}
 
     @cached_property
     def exact(self) -> abx.PairScores:
-        """Scores of every pair at the chosen layer, and without each document."""
-        vectors, device = self._states()
+        """Scores of every pair, and without each document."""
+        read = subject(self.model).read(self.corpus)
         return abx.exact(
-            vectors,
-            layers=[self.layer],
-            measures=[x for x in registered().values() if x.reported],
+            read.states,
+            layers=None if self.every_layer else [self.layer],
+            measures=[name for name, x in registered().items() if x.reported],
             masks=constraints.masks_of(self.corpus, ["like length"]),
             groups={"documents": parallel.documents(self.corpus)},
-            device=device,
+            device=read.device,
+            dtype=read.dtype,
         )
-
-    def _states(self) -> tuple[dict[str, np.ndarray], torch.device]:
-        """From this machine's cache, where a model has read the text before; its device."""
-        encoder, options = loading.load(self.model.name), subject(self.model).options
-        return states.embed_corpus(encoder, self.corpus, **options).states, encoder.device
 
 
 def subject(model: ReportedModel, name: Name | None = None) -> Subject:
-    """A model of a report as it is asked, or another name in its place."""
+    """A model of a report as it is asked, or another name in its place; vectors as they are."""
+    if isinstance(model.name, Subject):
+        return model.name
     options = {"max_length": None, "special_tokens": model.special_tokens}
     return Subject(name or model.name, {"pooling": model.pooling, **options})
 
@@ -146,13 +146,16 @@ def measured_models(
 
 
 def report_tables(
-    of_models: Sequence[Measured], tell: Callable[[str], object] = lambda text: None
-) -> dict[str, pd.DataFrame]:
-    """All tables by the names of `TABLES` that have rows; ``tell`` is called before each."""
+    of_models: Sequence[Measured],
+    tell: Callable[[str], object] = lambda text: None,
+    names: Collection[str] | None = None,
+) -> dict[str, DataFrame]:
+    """Tables by the ``names`` of `TABLES`, all if none, with rows; ``tell`` is called before."""
     parts = {}
     for measured in of_models:
         for name, (heading, rows, *asked) in TABLES.items():
-            if any(getattr(measured, field) is None for field in asked):
+            absent = any(getattr(measured, field) is None for field in asked)
+            if absent or name not in (names or TABLES):
                 continue
             tell(f"{measured.model.label}: {heading}")
             with warnings.catch_warnings():
@@ -164,7 +167,7 @@ def report_tables(
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def layer_rows(measured: Measured) -> pd.DataFrame:
+def layer_rows(measured: Measured) -> DataFrame:
     """Mean over pairs by layer, raw and centred: ``space``, ``task``, ``layer``, ``score`` ..."""
     several = [measured.raw, *measured.scores([subject(measured.model)], "centred")]
     return averaged_scores(several, reported_measures(), by=["layer"]).drop(columns="checkpoint")
@@ -183,13 +186,13 @@ def score_elsewhere(mean: Average, seed: int) -> float:
     return float(np.mean([second[first.argmax()], first[second.argmax()]]))
 
 
-def layer_differences(measured: Measured) -> pd.DataFrame:
+def layer_differences(measured: Measured) -> DataFrame:
     """MD among sentences of like length at the chosen layer less that of each, with intervals."""
     mean = average(measured.raw, MATCHED, by=["layer"])
     apart = average(measured.raw, MATCHED, layers=[measured.layer]) - mean
     elsewhere = score_elsewhere(mean, HALVES_SEED)
     columns = {"chosen": measured.layer, "elsewhere": elsewhere, "layer": range(len(mean.score))}
-    return pd.DataFrame(columns | _numbers(apart))
+    return DataFrame(columns | _numbers(apart))
 
 
 def _numbers(mean: Average) -> dict[str, np.ndarray]:
@@ -197,16 +200,20 @@ def _numbers(mean: Average) -> dict[str, np.ndarray]:
 
 
 def compared(measured: Measured) -> dict[str, Subject]:
-    """What a model is compared with, by label: its untrained twin, no model, and other models."""
-    model = measured.model
-    name = model.name.name if isinstance(model.name, loading.Encoder) else model.name
-    twin = {UNTRAINED: subject(model, before_training(name))} if measured.untrained else {}
-    bag = BagOfSubwords(model.name, {"max_length": None})
-    others = {other.label: subject(other) for other in measured.others}
-    return twin | {scoring.BAG: bag, scoring.LENGTH_ALONE: Length()} | others
+    """What a model is compared with, by label: its untrained twin, no model, and other models.
+
+    Saved vectors have no twin and no subwords.
+    """
+    model, rivals = measured.model, {scoring.LENGTH_ALONE: Length()}
+    if not isinstance(model.name, Subject):
+        name = model.name.name if isinstance(model.name, loading.Encoder) else model.name
+        rivals = {scoring.BAG: BagOfSubwords(model.name, {"max_length": None})} | rivals
+        if measured.untrained:
+            rivals = {UNTRAINED: subject(model, before_training(name))} | rivals
+    return rivals | {other.label: subject(other) for other in measured.others}
 
 
-def reference_rows(measured: Measured) -> pd.DataFrame:
+def reference_rows(measured: Measured) -> DataFrame:
     """Each score at the chosen layer less that of a reference at its own, with intervals."""
     references, layer = compared(measured), measured.layer
     scores, rows = measured.scores([*references.values()]), []
@@ -218,10 +225,10 @@ def reference_rows(measured: Measured) -> pd.DataFrame:
             row = {"reference": label, "task": task, "layer": layer, "reference_layer": theirs}
             row |= {"score": score.score, "reference_score": other.score}
             rows.append(row | _numbers(score - other))
-    return pd.DataFrame(rows)
+    return DataFrame(rows)
 
 
-def coverage_rows(measured: Measured) -> pd.DataFrame:
+def coverage_rows(measured: Measured) -> DataFrame:
     """MEXA of every language, a row for ``states`` (raw, centred) and ``layers`` (max, mean)."""
     table = pd.concat(
         scores.pooled(how).assign(states=space, layers=how, pivot=measured.pivot)
@@ -232,30 +239,32 @@ def coverage_rows(measured: Measured) -> pd.DataFrame:
     return table.assign(band=mexa.bands(table["mu"]))
 
 
-def pair_rows(measured: Measured) -> pd.DataFrame:
-    """Every pair of languages at the chosen layer, both directions averaged, with intervals."""
+def pair_rows(measured: Measured) -> DataFrame:
+    """Every pair of languages, both directions averaged, with intervals."""
     exact, tables = measured.exact, []
-    sizes = abx_scores.group_sizes(parallel.documents(measured.corpus))
+    sizes = group_sizes(parallel.documents(measured.corpus))
     for task in reported_measures():
-        score = exact.scores[task][0].mean(-1)
-        change = exact.left_out["documents"][task][0] - score[..., None]
-        low, high = Average(score, change, sizes).interval()
-        table = pd.DataFrame(exact.pairs, columns=["language_1", "language_2"])
-        tables.append(table.assign(task=task, score=score, low=low, high=high))
-    return pd.concat(tables).assign(layer=measured.layer)
+        score = exact.scores[task].mean(-1)
+        change = exact.left_out["documents"][task] - score[..., None]
+        ends = Average(score, change, sizes).interval()
+        for layer, *numbers in zip(exact.layers, score, *ends, strict=True):
+            table = DataFrame(exact.pairs, columns=["language_1", "language_2"])
+            table["task"], (table["score"], table["low"], table["high"]) = task, numbers
+            tables.append(table.assign(layer=layer))
+    return pd.concat(tables)
 
 
-def retrieval_rows(measured: Measured) -> pd.DataFrame:
+def retrieval_rows(measured: Measured) -> DataFrame:
     """Share of queries of a language whose translation is nearest, with Wilson's interval."""
     exact, n = measured.exact, len(measured.corpus)
     ways = [direction for pair in exact.pairs for direction in permutations(pair)]
-    table = pd.DataFrame(ways, columns=["query", "among"])
-    table["score"] = exact.scores["retrieval"][0].ravel()
+    table = DataFrame(ways, columns=["query", "among"])
+    table["score"] = exact.scores["retrieval"][exact.layers.index(measured.layer)].ravel()
     table["low"], table["high"] = statistics.share_interval(table["score"] * n, n)
     return table.assign(layer=measured.layer)
 
 
-def reading_rows(measured: Measured) -> pd.DataFrame:
+def reading_rows(measured: Measured) -> DataFrame:
     """``subwords`` of a sentence, the share of ``unknown`` ones and of sentences ``cut``.
 
     ``control``: the share of sentences with text that the model takes for control tokens.
@@ -267,7 +276,7 @@ def reading_rows(measured: Measured) -> pd.DataFrame:
         unknown = pieces.count(words.unk_token_id) / max(1, len(pieces))
         control = states.with_control_tokens(words, ids["input_ids"]) / n
         rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n, control))
-    return pd.DataFrame(rows, columns=["language", "subwords", "unknown", "cut", "control"])
+    return DataFrame(rows, columns=["language", "subwords", "unknown", "cut", "control"])
 
 
 def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
@@ -278,7 +287,7 @@ def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
 
 def scores_of_tasks(
     given: Sequence[str | Path], models: Sequence[ReportedModel], corpus: ParallelCorpus, pivot: str
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[DataFrame, list[str]]:
     """Scores of the models in the languages of a text, by label and code of the text; notes.
 
     Left out, and said: languages that the text has not, and tasks with fewer than `LEAST_LANGUAGES`
@@ -309,7 +318,7 @@ def scores_of_tasks(
     return enough.reset_index(drop=True), notes
 
 
-def task_points(measured: Measured) -> pd.DataFrame:
+def task_points(measured: Measured) -> DataFrame:
     """The score of each language, as predicted by the line through all *other* languages.
 
     From its MEXA score (``mu``); ``line``: as by the line through all. Beside it stands what needs
@@ -333,7 +342,7 @@ def task_points(measured: Measured) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True).assign(pivot=measured.pivot)
 
 
-def task_fits(measured: Measured) -> pd.DataFrame:
+def task_fits(measured: Measured) -> DataFrame:
     """How well each predictor tells the scores of each task: Pearson's r, and errors.
 
     The interval of ``r`` is over languages, ``error`` the root mean square of what is
@@ -347,7 +356,7 @@ def task_fits(measured: Measured) -> pd.DataFrame:
     return table
 
 
-def probe_rows(measured: Measured) -> pd.DataFrame:
+def probe_rows(measured: Measured) -> DataFrame:
     """Accuracy of linear probes at the chosen layer, one row per language of text and data alike.
 
     Parts of speech are learnt and tested in each language (Universal Dependencies), topics learnt
@@ -367,10 +376,10 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
     if of_topics := there.get("TOPIC"):
         table = probing.probe_topics([name], of_topics, n_test=sizes.topic_sentences, **options)
         tables.append(table[~table["centred"]].assign(probed="topics", learnt_in=probing.SOURCE))
-    return pd.concat([_at_layer(x, measured.layer, codes) for x in tables] or [pd.DataFrame()])
+    return pd.concat([_at_layer(x, measured.layer, codes) for x in tables] or [DataFrame()])
 
 
-def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.DataFrame:
+def _at_layer(table: DataFrame, layer: int, codes: Mapping[str, str]) -> DataFrame:
     """Means over seeds at one layer, by language, with intervals; and which layer is the best."""
     keys = ["probed", "learnt_in", "language", "layer", "n", "majority"]
     means = table.groupby(keys, sort=False)["accuracy"].mean().reset_index()
@@ -382,7 +391,7 @@ def _at_layer(table: pd.DataFrame, layer: int, codes: Mapping[str, str]) -> pd.D
     return rows.assign(best_accuracy=by_layer.max())
 
 
-def sentence_rows(measured: Measured) -> pd.DataFrame:
+def sentence_rows(measured: Measured) -> DataFrame:
     """X-Probe's tasks by layer, of Parallel UD in the languages of the text, or of a treebank.
 
     A row per task, ``read`` and layer: at home (half of the sentences to learn, half to test) or
@@ -390,10 +399,10 @@ def sentence_rows(measured: Measured) -> pd.DataFrame:
     """
     codes, several, own = text_codes(measured.corpus), compared(measured), measured.treebank
     source, there = "pud", files.catalogue("trees").query("source == 'pud'")["language"]
-    trees = {code: [load_trees(code, source)] for code in there if code in codes and not own}
+    folders = {code: None for code in there if code in codes}
     if own:
-        source, folders = "own", sorted(x for x in own.glob("*") if x.is_dir())
-        trees = {x.name: [load_trees(x.name, source, path=x)] for x in folders}
+        source, folders = "own", {x.name: x for x in sorted(own.glob("*")) if x.is_dir()}
+    trees = {code: [load_trees(code, source, path=path)] for code, path in folders.items()}
     rules = Rules(lengths=(_LENGTHS[0], _LENGTHS[-1] - 1), length_edges=_LENGTHS)
     options = {"source": source, "most": measured.sentences, "rules": rules}
     made = parallel_tasks(trees, SENTENCE_TASKS, **options)
@@ -401,10 +410,10 @@ def sentence_rows(measured: Measured) -> pd.DataFrame:
     if not any(drawn.values()):
         if own:
             raise TextError(f"{own}: too few sentences of each class for a task; add some")
-        return pd.DataFrame()
+        return DataFrame()
     keys = ["task", "read", "layer"]
 
-    def means(of_subject: Subject) -> pd.DataFrame:
+    def means(of_subject: Subject) -> DataFrame:
         table = probe_sentences([of_subject], drawn, across=True, seeds=FEW_LABELS.seeds)
         table["read"] = np.where(table["source"] == table["target"], "at home", "abroad")
         table["chance"] = 1 / table["classes"]

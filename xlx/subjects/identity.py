@@ -184,7 +184,7 @@ def numbered(name: str) -> str:
 
 
 _SPAN = re.compile(r"\{(\d+)\.\.(\d+)\}")
-_STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
+_STEP = re.compile(r"(?:step|checkpoint)[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
 #: What makes a name that of an untrained twin; the seed of its weights is 1 where none is given.
 _UNTRAINED = re.compile(r"(.+)@untrained(?:-(\d+))?")
 
