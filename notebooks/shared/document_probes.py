@@ -12,10 +12,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from shared.ridge import fit_ridge
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.experiment.sentence_probes import ProbedTask, probed_tasks, sentence_vectors
 from xlx.measures import statistics
-from xlx.measures.ridge import fit_ridge
 from xlx.measures.sentence_tasks import (
     Candidates,
     Pool,

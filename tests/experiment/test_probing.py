@@ -166,7 +166,7 @@ def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: loading.E
 def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading.Encoder) -> None:
     for form in words.FORMS:
         setup = replace(NLI, form=form, max_length=40)
-        table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
+        table = run("monolingual", setup, ["en", "zh"], control=True)
         rows = table.set_index(["language", "layer"])
         for code in ("en", "zh"):
             parts = splits_of(setup, code)
@@ -182,7 +182,6 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
             assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(labels))
             assert (row["n_train"], row["n_test"]) == (24, 30)
             assert row["n_lost"] == n_cut
-            assert row["uniform_bits"] == pytest.approx(24 * np.log2(3))
         assert form == "concatenated" or table["n_lost"].gt(0).all()  # the maximum was reached
 
 
@@ -307,7 +306,7 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
         {"seeds": (1,)},
     ]
     calls = [(replace(setup, **change), {}) for change in changes]
-    more = [{"control": True}, {"online": True}, {"entities": True}]
+    more = [{"control": True}, {"entities": True}]
     calls += [(setup, options) for options in [*more, {"name": history("mini-xlmr")[0]}]]
     for other, options in calls:
         with pytest.raises(AssertionError, match="computed again"):
@@ -320,12 +319,11 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
         ("accuracy", 0.1, 0.05),  # of one seed of two
         ("control_accuracy", -0.1, 0.05),
         ("validation_loss", 1.0, 0),
-        ("bits", 1.0, 1 / 20),
         ("n_test", 1, np.inf),
     ],
 )
 def test_results_are_apart_by_their_accuracies(column: str, change: float, apart: float) -> None:
-    table = pd.DataFrame({"layer": [0, 0], "seed": [0, 1], "n_test": [9, 9], "bits": [10.0, 10.0]})
+    table = pd.DataFrame({"layer": [0, 0], "seed": [0, 1], "n_test": [9, 9]})
     table[["accuracy", "control_accuracy", "validation_loss"]] = 0.5
     other = table.copy()
     other.loc[0, column] += change

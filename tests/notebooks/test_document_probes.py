@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge as PrimalRidge
 
-from shared import document_probes, xprobe_tables
+from shared import document_probes, ridge, xprobe_tables
 from shared.document_probes import against_best, document_tasks, labels_alike, same_label
 from tests.experiment.test_sentence_probes import RULES, trees
 from xlx.experiment.scoring import FunctionSubject
-from xlx.measures import ridge, statistics
+from xlx.measures import statistics
 from xlx.measures.sentence_tasks import document, parallel_tasks
 
 

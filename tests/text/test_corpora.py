@@ -235,71 +235,8 @@ def test_layouts_that_people_have(tmp_path, files, said):
         assert load(tmp_path / next(iter(files))).sentences == corpus.sentences
 
 
-HEADER = """\
-# language_name:        {}
-# closest_ISO_639-3:    {}
-# ISO_15924:            {}
-# year_short:           1912
-# copyright_short:      Public Domain
-
-"""
-
-
-def bible(name, script, *verses):
-    """A file of the Parallel Bible Corpus: name and content."""
-    code = name.split("-")[0]
-    return {f"{name}.txt": HEADER.format(code, code, script) + "\n".join(verses) + "\n"}
-
-
-ENGLISH = bible(
-    "eng-x-bible-kingjames-v1",
-    "Latn",
-    "40001001\tThe book of the generation ,",
-    "40001002\tAbraham begat Isaac ;",
-    "# 40001002\tanother reading",
-    "40001003\tAnd Judas begat Phares",
-    "41001001\tThe beginning of the gospel",
-)
-
-
-def test_parallel_bible_corpus(tmp_path):
-    german = bible(
-        "deu-x-bible-luther1912",
-        "Latn",
-        "40001001\tDies ist das Buch",
-        "40001002\tAbraham zeugte Isaak",
-        "40001003\t",
-        "40001004",
-        "41001001\tDies ist der Anfang",
-        "41001002\tWie geschrieben steht",
-    )
-    folder = write(tmp_path / "pbc", **ENGLISH, **german, **{"README.md": "from paralleltext.info"})
-    with pytest.warns(CorpusWarning, match=r"pbc: 2 of 5 ids .*; eng-x-bible-kingjames-v1.txt lac"):
-        corpus = load(folder, ["eng", "de"])
-    assert corpus.languages == ("en", "de")
-    assert corpus.ids == ("40001001", "40001002", "41001001")
-    assert corpus.domains == ("40", "40", "41")
-    assert corpus.sentences["en"][1] == "Abraham begat Isaac ;"
-    assert corpus.sentences["de"][2] == "Dies ist der Anfang"
-    assert corpus.source == f"{folder} (verses as in the Parallel Bible Corpus)"
-    assert load(folder, "en").n_sentences == 4
-
-
-def test_scripts_of_the_parallel_bible_corpus(tmp_path):
-    verses = ("40001001\t{}", "40001002\tAvraam {}")
-    for script in ("Latn", "Cyrl"):
-        text = [verse.format(script) for verse in verses]
-        write(tmp_path, **bible(f"srp-x-bible-{script.lower()}", script, *text))
-    write(tmp_path, **bible("aai-x-bible", "", *verses))
-    corpus = load(tmp_path)
-    assert corpus.languages == ("aai", "sr_Cyrl", "sr_Latn")
-    assert corpus.sentences["sr_Cyrl"] == ("Cyrl", "Avraam Cyrl")
-
-
 THREE = "1\n2\n3\n"
 IDS = "a\tone\nb\ttwo\nc\tthree\n"
-KING = "eng-x-bible-kingjames-v1.txt"
-FRENCH = "fra-x-bible-a"
 
 
 @pytest.mark.parametrize(
@@ -335,24 +272,13 @@ FRENCH = "fra-x-bible-a"
         ({"en.txt": IDS, "de.txt": "x\te\n"}, ["no id", "2 files", "x in de.txt and a in en.txt"]),
         ({"en.txt": IDS, "de.txt": "a\t\nb\t \n"}, ["no id", "none in de.txt and a in en.txt"]),
         ({"en.txt": IDS, "de.txt": IDS, "segments.tsv": "id\n1\n"}, ["have ids", "remove one"]),
-        # verses
-        ({FRENCH: "4000100\tseven digits"}, ["line 7: not a verse (eight digits, a tab and text)"]),
-        ({FRENCH: "40001001\tx\n40001001\ty"}, ["line 8: the id 40001001 comes a second time"]),
-        ({FRENCH: "66001001\tApo"}, ["no id has a sentence in all of 2 files", "66001001"]),
-        ({"eng-x-bible-a": "40001001\tx"}, [f"eng-x-bible-a.txt and {KING} are the same language"]),
-        ({"eng-x-bible-world": "40001001\tx"}, [f"{KING} and eng-x-bible-world.txt are the same"]),
     ],
 )
 def test_folders_that_are_refused(tmp_path, files, words):
-    """The files of a folder, beside three lines in en.txt and de.txt, or beside English verses."""
-    verses = {name: text for name, text in files.items() if name.endswith(("-a", "-world"))}
-    beside = ENGLISH if verses else {"en": "one\ntwo\nthree\n", "de": "eins\nzwei\ndrei\n"}
-    for script in ("Latn", "") if verses else ("Latn",):
-        folder = write(tmp_path / f"of {script}" / "mine", **beside)
-        for name, text in verses.items():
-            write(folder, **bible(name, script, text))
-        write(folder, **{name: text for name, text in files.items() if name not in verses})
-        refuses(folder / "x" if (folder / "x").is_dir() else folder, *words)
+    """The files of a folder, beside three lines in en.txt and de.txt."""
+    folder = write(tmp_path / "mine", en="one\ntwo\nthree\n", de="eins\nzwei\ndrei\n")
+    write(folder, **files)
+    refuses(folder / "x" if (folder / "x").is_dir() else folder, *words)
 
 
 # --- ParallelCorpus -------------------------------------------------------------------------------

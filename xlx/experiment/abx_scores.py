@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.measures import alignment
 from xlx.results import checks
@@ -16,7 +17,7 @@ from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
 
 
-def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
+def language_weights(pairs: Sequence[tuple]) -> tuple[list, ndarray]:
     """The languages, and ``(n_languages, n_pairs)`` that averages over the pairs of each."""
     languages = list(dict.fromkeys(code for pair in pairs for code in pair))
     inside = np.array([[float(code in pair) for pair in pairs] for code in languages])
@@ -64,10 +65,10 @@ WEIGHTINGS = ("pairs", "branches", "scripts")
 
 
 #: The vectors of one layer, by language, to vectors of the same shapes.
-Space = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
+Space = Callable[[Mapping[str, ndarray]], Mapping[str, ndarray]]
 
 
-def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def standardised(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """Every dimension with mean 0 and standard deviation 1 over all languages.
 
     A few dimensions of large variance decide the cosines of many models (Timkey and van Schijndel
@@ -81,8 +82,8 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _about_mean(
-    vectors: Mapping[str, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    vectors: Mapping[str, ndarray],
+) -> tuple[ndarray, ndarray, dict[str, ndarray]]:
     """The vectors of all languages in one array, their mean, and by language without it."""
     stacked = np.concatenate([*vectors.values()]).astype(float)
     mean = stacked.mean(0)
@@ -93,7 +94,7 @@ def _about_mean(
 _SMALL = 1e-3
 
 
-def whitened(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def whitened(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """Without the mean of all, and with the same variance in every direction that varies."""
     stacked, _, moved = _about_mean(vectors)
     _, sizes, axes = np.linalg.svd(np.cov(stacked.T))
@@ -102,7 +103,7 @@ def whitened(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {code: rows @ scale.T for code, rows in moved.items()}
 
 
-def euclidean(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def euclidean(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """Vectors whose cosines rank pairs as their Euclidean distances do: (x, 1) of a small x.
 
     The cosine of (x, 1) and (y, 1) is 1 - |x - y|² / 2, but for terms of the fourth order in x.
@@ -136,7 +137,7 @@ def groupings(corpus: ParallelCorpus) -> dict[str, Sequence[object]]:
     return {"documents": parallel.documents(corpus), "sentences": range(len(corpus))}
 
 
-def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
+def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, ndarray]:
     """Weighting → the weight of each pair, ``(n_pairs,)``; the weights of each sum to 1.
 
     A language of which nothing is known is a branch and a script of its own.
@@ -150,6 +151,6 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
     return weights
 
 
-def group_sizes(of_position: Sequence[object]) -> np.ndarray:
+def group_sizes(of_position: Sequence[object]) -> ndarray:
     """How many positions each group has, in the order of their sorted names."""
     return np.unique(np.asarray(of_position).astype(str), return_counts=True)[1]

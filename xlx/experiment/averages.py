@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.experiment.abx_scores import MATCHED, language_weights, pair_weights
 from xlx.measures import registered, statistics
@@ -20,7 +21,6 @@ from xlx.results import checks
 from xlx.results.deferred import deferred
 
 special = deferred("scipy.special")
-stats = deferred("scipy.stats")
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Average:
     in [0, 1], as no difference does.
     """
 
-    score: np.ndarray
-    left_out_change: np.ndarray
-    sizes: np.ndarray
+    score: ndarray
+    left_out_change: ndarray
+    sizes: ndarray
     texts: tuple[str, ...] = ()
     share: bool = True
 
@@ -46,7 +46,7 @@ class Average:
         return Average(self.score - other.score, change, self.sizes, self.texts, share=False)
 
     @property
-    def error(self) -> np.ndarray:
+    def error(self) -> ndarray:
         """Standard error over the groups."""
         if len(self.sizes) < 2:  # nothing says how other documents would differ
             return np.full(np.shape(self.score), np.nan)
@@ -54,19 +54,19 @@ class Average:
             self.score, self.score[..., None] + self.left_out_change, self.sizes
         )
 
-    def interval(self, level: float = statistics.LEVEL) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self) -> tuple[ndarray, ndarray]:
         """Low and high, of Student's t with a degree of freedom less than there are groups.
 
         Of a share that would end at 0 or 1 or beyond, on the scale of its logit; at 0 and 1, where
         there is none, and where no group changes it, Wilson's for as many trials as there are
         groups. NaN where a group holds every comparison.
         """
-        width = stats.t.ppf((1 + checks.level(level)) / 2, len(self.sizes) - 1) * self.error
+        width = statistics.half_width(self.error, len(self.sizes) - 1)
         low, high = np.array(self.score - width), np.array(self.score + width)
         beyond = ((low <= 0) | (high >= 1) | (width < 1e-9)) & self.share
         if beyond.any():
             score, width = np.clip(np.array(self.score)[beyond], 0, 1), np.array(width)[beyond]
-            wilson = statistics.share_interval(score * len(self.sizes), len(self.sizes), level)
+            wilson = statistics.share_interval(score * len(self.sizes), len(self.sizes))
             inside = (score > 0) & (score < 1) & (width >= 1e-9)
             place = special.logit(score)
             half = np.divide(width, score * (1 - score), out=np.zeros_like(width), where=inside)
@@ -74,7 +74,7 @@ class Average:
             high[beyond] = np.where(inside, special.expit(place + half), wilson[1])
         return low[()], high[()]
 
-    def within(self, chosen: np.ndarray) -> "Average":
+    def within(self, chosen: ndarray) -> "Average":
         """The same on some of the groups alone (``chosen``: of each whether), to first order.
 
         Without a group of a share f of the positions a score changes by -f / (1 - f) times what a
@@ -93,7 +93,7 @@ class Average:
 
 
 @cache
-def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
+def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, ndarray]:
     return {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -28,7 +29,7 @@ from xlx.text.parallel import ParallelCorpus
 sparse = deferred("scipy.sparse")
 
 #: Language of B → ``(n, n)``, whether b may stand beside a.
-Mask = dict[str, np.ndarray]
+Mask = dict[str, ndarray]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Constraint:
     ``version`` is raised when the same words mean other masks; entries of other constraints stay.
     """
 
-    allows: Callable[..., np.ndarray]
+    allows: Callable[..., ndarray]
     parameters: Mapping[str, float] = field(default_factory=dict)
     column: str = ""
     version: int = 1
@@ -59,7 +60,7 @@ class Neighbours(Constraint):
         return {code: self.allows(counts, **self.parameters) for code, counts in bags.items()}
 
 
-def _nearest(counts: sparse.csr_array, k: int) -> np.ndarray:
+def _nearest(counts: sparse.csr_array, k: int) -> ndarray:
     counts = counts.astype(float)
     norms = np.sqrt(np.asarray(counts.multiply(counts).sum(1)).ravel())
     # Rounded, so that sentences that are equally near are so on every processor.
@@ -69,7 +70,7 @@ def _nearest(counts: sparse.csr_array, k: int) -> np.ndarray:
     return cosines >= kth[:, None]
 
 
-def _like(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+def _like(a: ndarray, b: ndarray, share: float) -> ndarray:
     """Whether numbers b are those of a, give or take a share of them."""
     a, b = a.astype(float), b.astype(float)
     return np.abs(b - a) <= share * a
@@ -87,9 +88,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _AS, _AND = "as ", " and "
 
 
-def column(
-    corpus: ParallelCorpus, name: str, encoder: Callable[[], Encoder]
-) -> dict[str, np.ndarray]:
+def column(corpus: ParallelCorpus, name: str, encoder: Callable[[], Encoder]) -> dict[str, ndarray]:
     """Values of a column by language, ``(n,)``.
 
     "length" is in characters; "subwords"; "document", "domain" or a column of the text's
@@ -159,7 +158,7 @@ def masks_of(
     return masks
 
 
-def _as_often(allowed: np.ndarray) -> np.ndarray:
+def _as_often(allowed: ndarray) -> ndarray:
     """How many other sentences may be B, at every b."""
     counts = allowed.sum(1) - allowed.diagonal()
     return np.broadcast_to(counts[:, None], allowed.shape).astype(np.int16)

@@ -20,6 +20,7 @@ from itertools import groupby, product
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from scipy.sparse import csgraph
 
 from xlx.measures import answers
@@ -53,34 +54,34 @@ class Grid:
         Of the first part (premise, sentence 1, context) and of the second.
     scores : dict
         Name of a measure → float ``(L, L, n)`` in [0, 1]: "accuracy", or `MEASURES`.
-    groups : np.ndarray
+    groups : ndarray
         int64 ``(n,)``: examples that share a premise or a context hang together.
-    predictions : np.ndarray, optional
+    predictions : ndarray, optional
         ``(L, L, n)``, classes; of questions ``(L, L, n, 2)``, places in the context.
-    n_cut : np.ndarray, optional
+    n_cut : ndarray, optional
         ``(L, L)``: how many pairs of a cell were cut at the maximum length; of questions, which are
         not cut, how many have a context that is read in several windows.
     each : dict
         The scores by seed, ``(S, L, L, n)``; made from ``scores`` where it is not given.
-    logits : np.ndarray, optional
+    logits : ndarray, optional
         float16 ``(L, L, n, classes)``; of questions ``(L, L, n)``, the score of the answer.
     """
 
     model: str
     languages: tuple[str, ...]
-    scores: dict[str, np.ndarray]
-    groups: np.ndarray
-    predictions: np.ndarray | None = None
-    n_cut: np.ndarray | None = None
-    each: dict[str, np.ndarray] = field(default_factory=dict)
-    logits: np.ndarray | None = None
+    scores: dict[str, ndarray]
+    groups: ndarray
+    predictions: ndarray | None = None
+    n_cut: ndarray | None = None
+    each: dict[str, ndarray] = field(default_factory=dict)
+    logits: ndarray | None = None
 
     def __post_init__(self) -> None:
         single = {name: scores[None] for name, scores in self.scores.items()}
         object.__setattr__(self, "each", self.each or single)
 
 
-def groups_of(asked: Examples | Questions) -> np.ndarray:
+def groups_of(asked: Examples | Questions) -> ndarray:
     """Which examples hang together, int64 ``(n,)``: those with the same first text or context.
 
     With pairs that are one pair in both orders, so are those of both first texts.
@@ -224,7 +225,7 @@ def _check_kind(job: Job, gold: Examples | Questions) -> None:
         )
 
 
-def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
+def _cells(sets: Sets) -> tuple[dict[str, Any], ndarray]:
     """Each distinct cell by its text's hash, and which stands where: str ``(L, L)``."""
     gold = next(iter(aligned(sets).values()))
     if len(sets) < 2 or not len(gold):
@@ -243,7 +244,7 @@ def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
     return cells, places
 
 
-def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.ndarray]:
+def _scored(cell: Examples | Questions, predicted: ndarray) -> dict[str, ndarray]:
     """Accuracy of each class, or `MEASURES` of the answers at places ``(n, 2)`` in the contexts."""
     if isinstance(cell, Examples):
         return {"accuracy": (predicted == cell.labels).astype(float)}
@@ -263,7 +264,7 @@ def _scored(cell: Examples | Questions, predicted: np.ndarray) -> dict[str, np.n
 
 def _answered(
     subject: Job | Headed, classes: tuple[str, ...] | None, rows: Sequence[Sequence[Any]]
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, ndarray]]:
     """The cut point: the answers to the cells of each row, cell by cell.
 
     ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in

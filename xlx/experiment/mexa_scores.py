@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject
 from xlx.measures import abx, alignment, mexa
@@ -140,7 +141,7 @@ def measure_rivals(
     pooling: str = MEXA_POOLINGS[0],
     states: str = "raw",
     **options: Any,
-) -> dict[str, dict[str, np.ndarray]]:
+) -> dict[str, dict[str, ndarray]]:
     """Language → `mexa.count_rivals` with the pivot; parameters as `measure_coverage`."""
     (values,) = _values("rivals", name, corpus, pivot, [pooling], [states], **options).values()
     return values
@@ -230,7 +231,7 @@ def _pivot(corpus: ParallelCorpus, pivot: str) -> str:
 
 
 #: Of a language: states ``(n_layers, n, dim)``, and sentences cut or the mean number of subwords.
-_Read = "tuple[np.ndarray | sparse.csr_array, float]"
+_Read = "tuple[ndarray | sparse.csr_array, float]"
 
 
 def _measured(
@@ -239,7 +240,7 @@ def _measured(
     ways: Sequence[tuple[str, str]],
     options: Mapping[str, object],
     what: str,
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, ndarray]]:
     """What is kept of each language but the first, the pivot, and of each way."""
     pivot, *languages = corpus.languages
     lost = {"tokens unknown to it": {}, "sentences cut": {}}
@@ -267,7 +268,7 @@ def _measured(
         checks.legible(subject.label[0], corpus.name, lost)
 
 
-def _dense(vectors: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _dense(vectors: Mapping[str, Any]) -> dict[str, ndarray]:
     """Sparse vectors as one layer, with the dimensions that are used."""
     if not sparse.issparse(next(iter(vectors.values()))):
         return dict(vectors)
@@ -307,7 +308,7 @@ def _reader(
     return read
 
 
-def _alternatives(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _alternatives(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """`ALTERNATIVES` of a language and the pivot, ``(n_layers,)`` each."""
     measures = [*dict.fromkeys(x for x, *_ in ALTERNATIVES.values())]
     pairs, exact = [tuple(vectors)], torch.float64  # ties of ranks are those of float64
@@ -315,7 +316,7 @@ def _alternatives(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: scores[measure][:, 0, side] for name, (measure, side, _) in ALTERNATIVES.items()}
 
 
-def kept_alternatives(value: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def kept_alternatives(value: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """Those of `ALTERNATIVES` that are kept, by name; earlier versions kept rows of one array."""
     if "measures" in value:
         rows = value["measures"]

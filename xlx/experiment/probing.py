@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 from numpy.typing import ArrayLike
+from pandas import DataFrame
 
 from xlx.measures import probes
 from xlx.results import checks, ledger, work
@@ -38,9 +40,9 @@ _KIND = np.array([-1 if tag == "O" else _KINDS.index(tag[2:]) for tag in NER])
 class Spans:
     """Where entities are in rows of words: three arrays ``(..., n_words)``."""
 
-    begins: np.ndarray  # whether an entity begins at a word
-    kinds: np.ndarray  # the type of the word's tag, -1 for none
-    ends: np.ndarray  # the word behind the last of what begins here; of other words no matter
+    begins: ndarray  # whether an entity begins at a word
+    kinds: ndarray  # the type of the word's tag, -1 for none
+    ends: ndarray  # the word behind the last of what begins here; of other words no matter
 
 
 def read_spans(tags: ArrayLike, sentences: ArrayLike) -> Spans:
@@ -70,8 +72,8 @@ class EntityTest:
     """Sentences in which entities are to be found: what is there, and where predictions belong."""
 
     gold: Spans
-    sentences: np.ndarray  # (n_words,): of each word which sentence it is in
-    rows: np.ndarray  # (k,): which of the words were predicted
+    sentences: ndarray  # (n_words,): of each word which sentence it is in
+    rows: ndarray  # (k,): which of the words were predicted
 
     @classmethod
     def from_part(cls, part: Tagged, places: Sequence[tuple[int, int]]) -> "EntityTest":
@@ -82,7 +84,7 @@ class EntityTest:
         sentence, word = np.array(places, int).reshape(-1, 2).T
         return cls(gold, sentences, (lengths.cumsum() - lengths)[sentence] + word)
 
-    def counts(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def counts(self, predicted: ndarray) -> tuple[ndarray, ndarray]:
         """Entities found (same words, same type), and predicted, ``(...)``, by tags ``(..., k)``.
 
         Tags are of the words of `rows`; other words count as no part of an entity.
@@ -94,7 +96,7 @@ class EntityTest:
         return same.sum(-1), spans.begins.sum(-1)
 
 
-def entity_f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.ndarray:
+def entity_f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> ndarray:
     """F1 of entities in [0, 1] over all types, from their numbers: found, predicted, and there are.
 
     2 found / (predicted + gold); 0 where none is there and none was predicted, as in seqeval.
@@ -114,8 +116,8 @@ NOT_IN_TABLE_2 = ("sick",)
 class ProbeInput:
     """One split in one language, as a probe sees it: n words or pairs."""
 
-    states: np.ndarray  # float32, (n_layers + 1, n, dim)
-    labels: np.ndarray  # (n,), indices into ``labelled.LABELS[task]``
+    states: ndarray  # float32, (n_layers + 1, n, dim)
+    labels: ndarray  # (n,), indices into ``labelled.LABELS[task]``
     types: tuple[str, ...]  # word, to which a control task gives one label; number of the pair
     places: list[tuple[int, int]]  # sentence and number of the word; of pairs none
     n_lost: int  # words behind the maximum length or without a subword; pairs that were cut
@@ -249,16 +251,15 @@ def monolingual(
     codes: Sequence[str] | None = None,
     *,
     control: bool = False,
-    online: bool = False,
     entities: bool = False,
     like: Name | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     ``names``: models, or checkpoints of a series (``like``: a model as deep, if the last has no
-    weights); ``codes``: languages, None for `probed_languages`; ``control``, ``online``: also the
-    control task and online code of `probes.evaluate_probes`; ``entities``: of NER, also the F1 of
-    whole entities, where a word that has no state counts as no part of one.
+    weights); ``codes``: languages, None for `probed_languages`; ``control``: also the
+    control task of `probes.evaluate_probes`; ``entities``: of NER, also the F1 of whole entities,
+    where a word that has no state counts as no part of one.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
@@ -269,7 +270,7 @@ def monolingual(
     codes = _languages(codes, setup, "mono", entities)
     names = _listed(names)
     layers = loading.n_layers(like or names[-1]) + 1 if entities else 0
-    options = {"control": control, "online": online, "entity_layers": list(range(layers))}
+    options = {"control": control, "online": False, "entity_layers": list(range(layers))}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
     ]
@@ -283,7 +284,7 @@ def cross_lingual(
     codes: Sequence[str] | None = None,
     *,
     entities: bool = False,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Probes trained in each language and tested in all of them (section 5.3).
 
     POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own
@@ -318,7 +319,7 @@ def cross_lingual(
         if entities:
             columns["n_entities"] = value["entities"][target]
             columns["f1"] = _transfer_f1(value).ravel()
-        rows.append(pd.DataFrame(head | columns))
+        rows.append(DataFrame(head | columns))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -330,7 +331,7 @@ def probe_topics(
     seed: int = 1,
     max_length: int | None = None,
     seeds: Sequence[int] = probes.SEEDS,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Topic probes of every layer trained in English, tested on every language.
 
     A probe reads the states as they are, or *centred*: moved so that the mean of the test sentences
@@ -400,13 +401,13 @@ def _languages(
 Valued = tuple[dict[str, object], str, ledger.Value]
 
 
-def _table(values: Iterable[Valued]) -> pd.DataFrame:
+def _table(values: Iterable[Valued]) -> DataFrame:
     """The rows of all values below each other, each behind its model and language."""
     heads, tables = zip(
         *((head | {"language": code}, rows) for head, code, rows in values), strict=True
     )
     sizes = [len(rows["layer"]) for rows in tables]
-    table = pd.DataFrame(list(heads)).loc[np.repeat(np.arange(len(sizes)), sizes)]
+    table = DataFrame(list(heads)).loc[np.repeat(np.arange(len(sizes)), sizes)]
     parts = {name: np.concatenate([rows[name] for rows in tables]) for name in tables[0]}
     return table.reset_index(drop=True).assign(**parts)
 
@@ -469,7 +470,7 @@ def _computed(cut: str, *arguments: object) -> Iterator[ledger.Value]:
 
 def _probes(
     name: Name, codes: Sequence[str], setup: ProbeSetup, options: Mapping[str, object]
-) -> Iterator[pd.DataFrame]:
+) -> Iterator[DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = loading.load(name)
     n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
@@ -481,9 +482,7 @@ def _probes(
         splits = [split for split, _ in stacks]
         types = [types for _, types in stacks] if options["control"] else None
         fitted = probes.fit(*splits[:2], n, **of_probes)
-        rows = probes.evaluate_probes(
-            *splits, n, types=types, online=options["online"], fitted=fitted, **of_probes
-        )
+        rows = probes.evaluate_probes(*splits, n, types=types, fitted=fitted, **of_probes)
         rows.insert(0, "layer", rows["group"] % depth)
         number = rows.pop("group") // depth
         for place, (code, inputs) in enumerate(embedded.items()):
@@ -501,7 +500,7 @@ def _probes(
 
 def _transfers(
     name: Name, codes: Sequence[str], setup: ProbeSetup, options: Mapping[str, object]
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, ndarray]]:
     """`cross_lingual` from some sources: ``right``, test examples ``(n_targets, n_layers + 1,
     n_seeds)``; ``n_test`` and ``majority``, ``(n_targets,)``.
 
@@ -543,7 +542,7 @@ def _transfers(
             yield value
 
 
-def _transfer_f1(value: Mapping[str, np.ndarray]) -> np.ndarray:
+def _transfer_f1(value: Mapping[str, ndarray]) -> ndarray:
     """F1 of entities, as ``right`` of `_transfers`."""
     return entity_f1(value["found"], value["marked"], value["entities"][:, None, None])
 
@@ -555,7 +554,7 @@ def _topics(
     seed: int,
     options: Mapping[str, object],
     seeds: Sequence[int],
-) -> Iterator[pd.DataFrame]:
+) -> Iterator[DataFrame]:
     """`probe_topics` to some languages, one table each: a row per layer, seed and ``centred``."""
     encoder = loading.load(name)
     learnt = [labelled.load_labelled("TOPIC", SOURCE, split) for split in _LEARNT]
@@ -587,7 +586,7 @@ def _topics(
                 "validation_loss": fitted.validation_loss.ravel(),
                 "n_cut": embedded.n_cut,
             }
-            tables.append(pd.DataFrame(columns))
+            tables.append(DataFrame(columns))
         yield pd.concat(tables, ignore_index=True)
 
 
@@ -598,7 +597,7 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     earlier on another processor.
     """
     both = stored, computed
-    if not isinstance(stored, pd.DataFrame):
+    if not isinstance(stored, DataFrame):
         counts = [{k: x[k] for k in ("n_test", "majority", "entities") if k in x} for x in both]
         means = [{"right": x["right"].mean(-1).T / x["n_test"]} for x in both]
         for mean, x in zip(means, both, strict=True):
@@ -612,10 +611,7 @@ def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     by = [name for name in ("layer", "centred") if name in stored]
     means = [x.groupby(by).mean(numeric_only=True) for x in both]
     scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
-    largest = float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
-    if "bits" in stored:
-        largest = max(largest, float((means[1]["bits"] / means[0]["bits"] - 1).abs().max()))
-    return largest
+    return float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
 
 
 PROBES = work.Kind("probes", _computed, version=1, tolerance=0.02, difference=_apart)
@@ -646,7 +642,7 @@ def _portions(
         }
 
 
-def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
+def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, ndarray]:
     """All layers of all languages as groups, language by language, and the types of the examples.
 
     Languages with fewer examples are filled up: label -1.

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.measures import probes
@@ -148,7 +149,7 @@ def over_languages(
 
 def _columns(
     value: ledger.Value, cell: ProbedTask, fitting: Mapping[str, Any], label: tuple[str, int]
-) -> dict[str, np.ndarray]:
+) -> dict[str, ndarray]:
     """A value as the columns of a table."""
     shape, n_test = value["right"].shape, value["n_test"]
     target, layer, seed = np.indices(shape).reshape(3, -1)
@@ -198,12 +199,12 @@ def sentence_vectors(
 
 def _sentence_probes(
     subject: Subject, cells: Sequence[ProbedTask], fitting: Mapping[str, Any]
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, ndarray]]:
     """A value for each task: ``right``, test sentences ``(n_targets, n_layers, n_seeds)``, of
     ``n_test`` ``(n_targets,)``; ``control_accuracy`` and ``bits``, ``(n_layers, n_seeds)``."""
     states, rows = sentence_vectors(subject, cells)
 
-    def vectors(code: str, part: TaskPart) -> np.ndarray:
+    def vectors(code: str, part: TaskPart) -> ndarray:
         return states[code][:, rows(code, part)]
 
     for portion in _portions(cells, states):
@@ -211,7 +212,7 @@ def _sentence_probes(
 
 
 def _portions(
-    cells: Sequence[ProbedTask], states: Mapping[str, np.ndarray]
+    cells: Sequence[ProbedTask], states: Mapping[str, ndarray]
 ) -> Iterator[list[ProbedTask]]:
     """Tasks of as many classes that stand together, as many at once as fit into `_MEMORY`."""
     portion = []
@@ -230,9 +231,9 @@ def _portions(
 
 def _probed(
     cells: Sequence[ProbedTask],
-    vectors: Callable[[str, TaskPart], np.ndarray],
+    vectors: Callable[[str, TaskPart], ndarray],
     fitting: Mapping[str, Any],
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, ndarray]]:
     tasks, n = [cell.task for cell in cells], len(cells[0].task.classes)
     dealt = [dealt_labels(task, fitting["order"]) for task in tasks]
     splits, control = [], []
@@ -259,7 +260,7 @@ def _probed(
         }
 
 
-def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
+def dealt_labels(task: ProbingTask, seed: int) -> dict[str, ndarray]:
     """Labels of the control task by part: `probes.control_labels` of first words, dealt evenly."""
     firsts = [[tokens[0] for tokens in part.tokens] for part in task.parts().values()]
     labels = probes.control_labels(firsts, None, len(task.classes), seed)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.experiment.grids import grid, groups_of
 from xlx.measures import igap, statistics
@@ -223,8 +225,8 @@ class Transfers:
     runs: tuple[Run, ...]
 
     def wrong(
-        self, run: Run, part: str, language: str, rows: np.ndarray | slice | int = slice(None)
-    ) -> np.ndarray:
+        self, run: Run, part: str, language: str, rows: ndarray | slice | int = slice(None)
+    ) -> ndarray:
         """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test".
 
         ``rows`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
@@ -238,7 +240,7 @@ class Transfers:
             )
         return answers != getattr(self.task, part)[language].labels
 
-    def points(self) -> pd.DataFrame:
+    def points(self) -> DataFrame:
         """The parts of the error of every fine-tuned model (Figures 1 and 7).
 
         One row per run, checkpoint and target: ``model, task, source, target, algorithm, seed,
@@ -254,17 +256,17 @@ class Transfers:
         table = pd.concat(tables, ignore_index=True)
         return table[[*DIRECTION, *table.columns.drop(DIRECTION)]]
 
-    def _points_of(self, run: Run, target: str) -> pd.DataFrame:
+    def _points_of(self, run: Run, target: str) -> DataFrame:
         """A row for each checkpoint of a run: the parts of its error in one target."""
 
-        def asked(part: str, language: str) -> np.ndarray:
+        def asked(part: str, language: str) -> ndarray:
             return run.predictions[f"{part} {language}"][:, 0] >= 0
 
         training = self.wrong(run, "train", run.source)
         parts = ("interlingual", "intralingual", "error", "transfer_gap")
         columns = {"seed": run.seed, "learning_rate": run.learning_rate, "step": run.steps}
         columns |= {"training": training.mean(1), **dict.fromkeys(parts, np.nan)}
-        table = pd.DataFrame(columns)
+        table = DataFrame(columns)
         near = asked("train", target)
         translated = self.wrong(run, "train", target, near)
         both = igap.decompose(training[near], translated, translated)
@@ -280,7 +282,7 @@ class Transfers:
 
     def curves(
         self, levels: Sequence[float] = TRAINING_ERRORS, tolerance: float = TOLERANCE
-    ) -> pd.DataFrame:
+    ) -> DataFrame:
         """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
 
         `igap.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
@@ -297,7 +299,7 @@ class Transfers:
 
     def losses(
         self, level: float = 0.0, tolerance: float = FITTED
-    ) -> dict[tuple[str, str], np.ndarray]:
+    ) -> dict[tuple[str, str], ndarray]:
         """(source, target) → what each seed loses of each training example, ``(S, n)``.
 
         The mean over its checkpoints at the level, which is what one of them loses: a minimum falls
@@ -307,9 +309,7 @@ class Transfers:
         """
         return {key: lost for key, (lost, _) in self._lost(level, tolerance).items() if len(lost)}
 
-    def _lost(
-        self, level: float, tolerance: float
-    ) -> dict[tuple[str, str], tuple[np.ndarray, float]]:
+    def _lost(self, level: float, tolerance: float) -> dict[tuple[str, str], tuple[ndarray, float]]:
         """(source, target) → `losses`, and the mean training error of the same checkpoints."""
         table = {}
         for names, runs in self._grouped():
@@ -331,7 +331,7 @@ class Transfers:
             }
         return table
 
-    def gap_table(self, level: float = 0.0, tolerance: float = TOLERANCE) -> pd.DataFrame:
+    def gap_table(self, level: float = 0.0, tolerance: float = TOLERANCE) -> DataFrame:
         """IGAP of one model at a training error, by source and target and of the mean over targets.
 
         ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
@@ -347,7 +347,7 @@ class Transfers:
             lost[source, igap.MEAN_TARGET] = np.mean(alike, 0), error
         rows = [(*igap.crossed_interval(x, groups), error) for x, error in lost.values()]
         index = pd.MultiIndex.from_tuples(list(lost), names=["source", "target"])
-        table = pd.DataFrame(rows, index, ["value", "low", "high", "training"])
+        table = DataFrame(rows, index, ["value", "low", "high", "training"])
         plain = self.curves([level], tolerance)
         plain = plain.set_index(["source", "target"]).reindex(table.index)
         table.insert(0, "minimum", plain["igap"])
@@ -358,7 +358,7 @@ class Transfers:
 
     def _inside(
         self, runs: Sequence[Run], levels: Sequence[float], tolerance: float
-    ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    ) -> tuple[ndarray, dict[str, ndarray], ndarray]:
         """Wrong answers in the source and by target, and seeds: of models in a window of a level.
 
         No other model has a say in a curve, nor need it have been asked.
@@ -377,7 +377,7 @@ class Transfers:
         seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
         return wrong.pop(runs[0].source), wrong, seeds
 
-    def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
+    def last_wrong(self, part: str = "test") -> dict[tuple[str, str], ndarray]:
         """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
 
         The runs must be of one model and algorithm.
@@ -405,12 +405,8 @@ class Transfers:
         return Transfers(self.task, runs)
 
     def _names(self, run: Run) -> dict[str, str]:
-        return {
-            "model": run.model,
-            "task": self.task.name,
-            "source": run.source,
-            "algorithm": run.algorithm,
-        }
+        names = {"model": run.model, "task": self.task.name, "source": run.source}
+        return names | {"algorithm": run.algorithm}
 
     def _targets(self, run: Run) -> list[str]:
         return [code for code in self.task.languages if code != run.source]
@@ -441,23 +437,13 @@ def transfer_task(
 
     ValueError for a source that the task does not have; as `grids.grid`.
     """
-    names, sources, recipes, seeds = (
-        checks.several(values, what)
-        for values, what in (
-            (names, "models"),
-            (sources, "sources"),
-            (recipes, "recipes"),
-            (seeds, "seeds"),
-        )
-    )
+    asked = {"models": names, "sources": sources, "recipes": recipes, "seeds": seeds}
+    asked = [checks.several(values, what) for what, values in asked.items()]
     for source in sources:
         checks.one_of(source, task.train, f"source of {task.name}")
     jobs = [
         Job(name, task.train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))
-        for name in names
-        for source in sources
-        for recipe in recipes
-        for seed in seeds
+        for name, source, recipe, seed in product(*asked)
     ]
     return Transfers(task, tuple(grid(jobs)))
 
@@ -477,7 +463,7 @@ def shared_subwords(
     sources: Sequence[str] | None = None,
     *,
     max_length: int | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """How far the labels of a training set cross by the strings that translations share.
 
     Nothing is learnt: a translated example gets the label of that training example of the source
@@ -504,7 +490,7 @@ def shared_subwords(
 
 def _shared_subwords(
     name: str, task: TransferTask, sources: Sequence[str], max_length: int | None
-) -> pd.DataFrame:
+) -> DataFrame:
     """The cut point: the table of `shared_subwords`."""
     encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
     for side in ("first",) if first.second is None else ("first", "second"):
@@ -519,7 +505,7 @@ def _shared_subwords(
         nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(1)
         nearby = (nearest == np.arange(len(first))).mean()
         rows.append((source, target, nearby, (first.labels[nearest] != first.labels).mean()))
-    table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
+    table = DataFrame(rows, columns=["source", "target", "found", "interlingual"])
     at_home = table["source"] == table["target"]
     wrong = table[at_home].set_index("source")["interlingual"]
     table["interlingual"] -= table["source"].map(wrong)

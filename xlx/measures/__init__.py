@@ -3,9 +3,8 @@
 `abx` has language and meaning discrimination, of all triplets (`exact`) and as the paper samples
 them (`sampled`); `mexa` the alignment with a pivot (`scores`); `igap` the transfer gap at one
 training error (`igap_curve`); `mixing` what is lost within and across languages (`summary`,
-`by_label`); `probes` linear probes of all layers at once, `ridge` those of vectors and of counts
-alike; `sentence_tasks` the nine tasks of X-Probe; `alignment` cosines and what follows from them;
-`statistics` the intervals (`correlation`).
+`by_label`); `probes` linear probes of all layers at once; `sentence_tasks` the nine tasks of
+X-Probe; `alignment` cosines and what follows from them; `statistics` the intervals (`correlation`).
 """
 
 import importlib

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.measures import alignment
 from xlx.measures.alignment import Block, Vectors, blocks, unit_vectors
@@ -30,12 +31,12 @@ class Triplets:
 
     task: str
     languages: tuple[str, ...]  # what the language columns count into
-    x_language: np.ndarray
-    a_language: np.ndarray
-    b_language: np.ndarray
-    x: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
+    x_language: ndarray
+    a_language: ndarray
+    b_language: ndarray
+    x: ndarray
+    a: ndarray
+    b: ndarray
 
     def __len__(self) -> int:
         return len(self.x)
@@ -94,25 +95,25 @@ class Groups:
         self._pairs = np.stack([first, second, number]).astype(int)[:, first != second]
 
     @property
-    def member(self) -> np.ndarray:
+    def member(self) -> ndarray:
         """1 where a position is in a group, else 0: ``(n, n_groups)``."""
         member = np.zeros((self.n, len(self.sizes)))
         member[self._order, np.repeat(np.arange(len(self.sizes)), self.sizes)] = 1
         return member
 
     @property
-    def positions(self) -> np.ndarray:
+    def positions(self) -> ndarray:
         """How many positions there are, and without each group, ``(1, 1 + n_groups)``."""
         return self.n - np.append(0.0, self.sizes)[None]
 
-    def over_positions(self, values: np.ndarray, regained: np.ndarray | float = 0.0) -> np.ndarray:
+    def over_positions(self, values: ndarray, regained: ndarray | float = 0.0) -> ndarray:
         """Sums of ``(m, n)``, of comparisons that hold a position each.
 
         ``regained``, ``(m, n_groups)``: what comes in without a group.
         """
         return self._sums(values.sum(1), values, regained)
 
-    def over_pairs(self, cells: torch.Tensor, worth: float = 1, start: int = 0) -> np.ndarray:
+    def over_pairs(self, cells: torch.Tensor, worth: float = 1, start: int = 0) -> ndarray:
         """Sums of ``(m, n, n)``, or a strip from row ``start``; ``worth``: what 1 counts."""
         r, n = cells.shape[1:]
         sums = cells @ cells.new_ones(n), cells.new_ones(r) @ cells, cells.diagonal(start, 1, 2)
@@ -125,7 +126,7 @@ class Groups:
         twice = [worth * np.bincount(number, x, minlength=len(self.sizes)) for x in inside]
         return self._sums(rows.sum(1), at, np.array(twice))
 
-    def _sums(self, total: np.ndarray, at: np.ndarray, inside: np.ndarray | float) -> np.ndarray:
+    def _sums(self, total: ndarray, at: ndarray, inside: ndarray | float) -> ndarray:
         total = total[:, None]
         of_groups = np.add.reduceat(at[:, self._order], self._starts, axis=1)
         return np.hstack([total, total - of_groups + inside])
@@ -138,7 +139,7 @@ class Distractors:
     in no comparison; ValueError where a language leaves no B at all.
     """
 
-    def __init__(self, task: str, masks: Mapping[str, np.ndarray], groups: Groups) -> None:
+    def __init__(self, task: str, masks: Mapping[str, ndarray], groups: Groups) -> None:
         self.task = task
         distinct = {id(mask): mask for mask in masks.values()}  # one may serve all languages
         rows = {key: row for row, key in enumerate(distinct)}
@@ -167,7 +168,7 @@ class Distractors:
         """How many triplets there are with B in a language."""
         return int(self._made[self._row[language], 0])
 
-    def made(self, languages: Sequence[str]) -> np.ndarray:
+    def made(self, languages: Sequence[str]) -> ndarray:
         """How many there are where B is of these languages, all and without each group."""
         return self._made[[self._row[language] for language in languages]]
 
@@ -186,7 +187,7 @@ class Measure:
     """
 
     name: str
-    wins: Callable[[Block, Groups], np.ndarray]
+    wins: Callable[[Block, Groups], ndarray]
     of_queries: bool = False
     version: int = 1
     mask: Distractors | None = None
@@ -197,7 +198,7 @@ class Measure:
     kind: str = ""
     label: str = ""
 
-    def made(self, block: Block, groups: Groups) -> np.ndarray:
+    def made(self, block: Block, groups: Groups) -> ndarray:
         """How many comparisons are made, all and without each group."""
         if self.mask is not None:
             return self.mask.made(block.languages)
@@ -205,7 +206,7 @@ class Measure:
         return np.ones_like(n) if self.whole else n if self.of_queries else n * (n - 1)
 
 
-def _won(task: str) -> Callable[[Block, Groups], np.ndarray]:
+def _won(task: str) -> Callable[[Block, Groups], ndarray]:
     return lambda block, groups: groups.over_pairs(block.ahead[task], 0.5, block.start)
 
 
@@ -223,7 +224,7 @@ RETRIEVAL = Measure(
 def masked(mask: Distractors) -> Measure:
     """MD with B as a mask allows."""
 
-    def wins(block: Block, groups: Groups) -> np.ndarray:
+    def wins(block: Block, groups: Groups) -> ndarray:
         ahead, rows = block.ahead["MD"], slice(block.start, block.start + block.to_other.shape[1])
         cells = ahead * mask.cells(block.languages, block.axis, ahead.device, rows)
         return groups.over_pairs(cells, 0.5, block.start)
@@ -245,10 +246,10 @@ def named(measure: Measure | str) -> Measure:
 REGISTERED = (LD, MD, RETRIEVAL)
 SCORES = tuple(measure.name for measure in REGISTERED)
 #: Name → language of B → boolean ``(n, n)``: ``[a, b]``, whether b may be B where A is at a.
-Masks = Mapping[str, Mapping[str, np.ndarray]]
+Masks = Mapping[str, Mapping[str, ndarray]]
 
 
-def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.ndarray:
+def score_triplets(vectors: Mapping[str, ndarray], triplets: Triplets) -> ndarray:
     """Algorithm 3: for each triplet 1 if X is closer to A than to B, 0 if not, 1/2 on a tie.
 
     ``vectors``: language → ``(n_sentences, dim)``, those of one layer; in float64.
@@ -259,8 +260,8 @@ def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.
 
 @checks.typed()
 def triplet_distances(
-    vectors: Mapping[str, np.ndarray], triplets: Triplets
-) -> tuple[np.ndarray, np.ndarray]:
+    vectors: Mapping[str, ndarray], triplets: Triplets
+) -> tuple[ndarray, ndarray]:
     """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2].
 
     ValueError for a language without vectors, and as `alignment.unit_vectors`.
@@ -271,7 +272,7 @@ def triplet_distances(
     checks.arrays(chosen)
     stacked = np.stack(list(unit_vectors(chosen).values()))
 
-    def distance(language: np.ndarray, position: np.ndarray) -> np.ndarray:
+    def distance(language: ndarray, position: ndarray) -> ndarray:
         cosines = np.empty(len(triplets))
         for start in range(0, len(triplets), 20_000):  # 100,000 × 768 numbers would be 0.6 GB
             rows = slice(start, start + 20_000)
@@ -284,7 +285,7 @@ def triplet_distances(
 
 @checks.typed(states=checks.arrays)
 def sampled(
-    states: Mapping[str, np.ndarray],
+    states: Mapping[str, ndarray],
     pairs: Sequence[tuple[str, str]],
     n_triplets: int,
     n_runs: int,
@@ -330,14 +331,14 @@ class PairScores:
     pairs: tuple[tuple[str, str], ...]
     layers: tuple[int, ...]
     n_sentences: int
-    scores: dict[str, np.ndarray]
-    left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
-    masked: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, ndarray]
+    left_out: dict[str, dict[str, ndarray]] = field(default_factory=dict)
+    masked: dict[str, ndarray] = field(default_factory=dict)
     model: str = ""  # or series, or another subject
     step: int = 0  # of training; 0 where the model has no history
     space: str = "raw"
-    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = field(default_factory=dict)
-    sizes: dict[str, np.ndarray] = field(default_factory=dict)
+    left_out_change: dict[str, dict[str, dict[str, ndarray]]] = field(default_factory=dict)
+    sizes: dict[str, ndarray] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
 
@@ -388,7 +389,7 @@ class PairScores:
 
 @checks.typed(states=checks.arrays, device=checks.device)
 def exact(
-    states: Vectors | Mapping[str, np.ndarray],
+    states: Vectors | Mapping[str, ndarray],
     *,
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -466,7 +467,7 @@ def exact(
     return PairScores(tuple(column), layers, n, scores, apart, counts).as_asked(pairs)
 
 
-def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
+def _share(won: ndarray, made: ndarray) -> ndarray:
     """NaN where no comparison is left: without a group that holds them all."""
     whole = np.full(np.broadcast_shapes(won.shape, made.shape), np.nan)
     return np.divide(won, made, out=whole, where=made > 0)

@@ -24,6 +24,7 @@ from functools import cached_property
 from itertools import chain, combinations, product
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -31,7 +32,7 @@ from xlx.results.deferred import deferred
 torch = deferred("torch")
 sparse = deferred("scipy.sparse")
 
-Vectors = "Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]"
+Vectors = "Mapping[str, ndarray] | Mapping[str, sparse.csr_array]"
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
 #: Numbers of a matrix above which rows are taken in strips, where that is possible.
@@ -109,7 +110,7 @@ class Block:
             ahead[task].diagonal(self.start, dim1=1, dim2=2).zero_()
         return ahead
 
-    def credit(self, similarity: torch.Tensor) -> np.ndarray:
+    def credit(self, similarity: torch.Tensor) -> ndarray:
         """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
 
         1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1); 0 outside
@@ -135,7 +136,7 @@ def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> tor
     return how(nearer, farther, out=torch.empty_like(farther))
 
 
-def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
+def unit_vectors(vectors: Vectors) -> dict[str, ndarray] | dict[str, sparse.csr_array]:
     """The sentence vectors of one layer, by language, in float64 with length 1.
 
     ``vectors`` are ``(n_sentences, dim)``, dense or sparse; sentences aligned across languages. Of
@@ -182,7 +183,7 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
     return units
 
 
-def _lengths(vectors: np.ndarray | sparse.csr_array) -> np.ndarray:
+def _lengths(vectors: ndarray | sparse.csr_array) -> ndarray:
     exact = vectors.astype(float)
     squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
     return np.sqrt(np.asarray(squares.sum(1)).ravel())
@@ -197,7 +198,7 @@ def undefined(vectors: Vectors) -> set[str]:
 
 
 @checks.typed()
-def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def centred(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """Vectors ``(..., n, dim)`` of each language less their mean over its sentences; float64.
 
     All sentences of a language may lie to one side of those of another. That offset says nothing of
@@ -279,7 +280,7 @@ def blocks(
 
 def _centred(
     units: dict, wanted: list[str], dtype: torch.dtype
-) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, np.ndarray, float]:
+) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, ndarray, float]:
     """The parts a' of the unit vectors, the offsets c·a', the mean square length of a', c·c."""
     if sparse.issparse(units[wanted[0]]):  # c = 0: centred vectors would not be sparse
         offsets = torch.zeros(len(wanted), units[wanted[0]].shape[0])

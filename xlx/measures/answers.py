@@ -27,7 +27,7 @@ from xlx.text.languages import spaceless, without_punctuation, word_pattern, wor
 from xlx.text.questions import Answer, Questions
 
 #: What MLQA takes out of a text in small letters, by language; in others, nothing.
-_ARTICLES: dict[str, str] = {
+_ARTICLES = {
     "en": r"\b(?:a|an|the)\b",
     "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
     "vi": r"\b(?:của|là|cái|chiếc|những)\b",

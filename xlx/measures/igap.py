@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.measures import statistics
 from xlx.measures.statistics import SLACK
@@ -43,14 +44,14 @@ class Decomposition:
     G_intra, lost between that and the validation set, in [-1, 1]; and ``training``, E_train.
     """
 
-    error: np.ndarray
-    interlingual: np.ndarray
-    intralingual: np.ndarray
-    training: np.ndarray
+    error: ndarray
+    interlingual: ndarray
+    intralingual: ndarray
+    training: ndarray
 
 
 @checks.typed()
-def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) -> Decomposition:
+def decompose(training: ndarray, translated: ndarray, target: ndarray) -> Decomposition:
     """Take the cross-lingual error apart (Equations 3 and 4).
 
     ``training`` and ``translated``, boolean ``(..., n_train)``: which answers are wrong on the
@@ -75,7 +76,7 @@ def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) 
 
 
 @checks.typed()
-def transfer_gap(source_right: np.ndarray, target_right: np.ndarray) -> np.ndarray:
+def transfer_gap(source_right: ndarray, target_right: ndarray) -> ndarray:
     """Cross-lingual transfer gap (Equation 2, the metric M being accuracy), in [-1, 1].
 
     Boolean ``(..., n_source)`` and ``(..., n_target)``: which answers on the validation sets of the
@@ -86,9 +87,9 @@ def transfer_gap(source_right: np.ndarray, target_right: np.ndarray) -> np.ndarr
     return (s * n_target - t * n_source) / (n_source * n_target)
 
 
-def count_true(answers: np.ndarray, name: str) -> np.ndarray:
+def count_true(answers: ndarray, name: str) -> ndarray:
     """How many of the last axis are True; ValueError for what is not boolean, or empty."""
-    if not isinstance(answers, np.ndarray) or answers.dtype.kind != "b":
+    if not isinstance(answers, ndarray) or answers.dtype.kind != "b":
         raise ValueError(f"{name} must be a boolean array: give predictions != labels")
     if answers.ndim == 0 or answers.shape[-1] == 0:
         raise ValueError(f"{name} has no examples: its shape is {answers.shape}")
@@ -97,13 +98,13 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
 
 @checks.typed()
 def igap_curve(
-    training: np.ndarray,
-    translated: Mapping[str, np.ndarray],
+    training: ndarray,
+    translated: Mapping[str, ndarray],
     seeds: Sequence[Hashable],
     levels: Sequence[float] = TRAINING_ERRORS,
     tolerance: float = TOLERANCE,
     *,
-    groups: Sequence[int] | np.ndarray | None = None,
+    groups: Sequence[int] | ndarray | None = None,
 ) -> pd.DataFrame:
     """IGAP (Equation 5) over training errors, for each target and their mean (Figure 1b).
 
@@ -147,7 +148,7 @@ def igap_curve(
     return pd.concat(tables, ignore_index=True)
 
 
-def _least_lost(lost: np.ndarray, windows: np.ndarray) -> np.ndarray:
+def _least_lost(lost: ndarray, windows: ndarray) -> ndarray:
     """Of one target, what the model with the least gap in each window loses, by example.
 
     ``lost`` is ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained.
@@ -159,17 +160,13 @@ def _least_lost(lost: np.ndarray, windows: np.ndarray) -> np.ndarray:
     return least
 
 
-def _check_curve(
-    training: np.ndarray, translated: Mapping[str, np.ndarray], seeds: np.ndarray
-) -> None:
+def _check_curve(training: ndarray, translated: Mapping[str, ndarray], seeds: ndarray) -> None:
     count_true(training, "training")
     if training.ndim != 2 or seeds.shape != training.shape[:1]:
         raise ValueError(
             f"training has shape {training.shape} and there are {seeds.size} seeds: give (models, "
             "examples) and one seed per model"
         )
-    if training.shape[1] < 2:
-        raise ValueError("a curve needs two training examples or more, and there is one")
     if not translated:
         raise ValueError("there are no target languages: give the translated training set of one")
     for language, array in translated.items():
@@ -181,7 +178,7 @@ def _check_curve(
             )
 
 
-def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
+def crossed_interval(values: ndarray, groups: ndarray) -> tuple[float, float, float]:
     """The mean of ``values``, ``(S, n)``, and its 95 % interval over seeds and examples.
 
     ``values`` has one row per seed of the same n examples, and ``groups``, ``(n,)``, tells which of
@@ -215,7 +212,7 @@ def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, flo
 
 
 @checks.typed()
-def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+def ranking_accuracy(gold: ndarray, predicted: ndarray) -> ndarray:
     """Share of pairs of languages that two orders put in the same order (Equation 6), in [0, 1].
 
     ``gold`` and ``predicted`` are ``(..., k)``, scores of k languages, high is good in both; the
@@ -234,7 +231,7 @@ def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return (1 + (_orders(gold) * _orders(predicted)).mean(-1)) / 2
 
 
-def _orders(scores: np.ndarray) -> np.ndarray:
+def _orders(scores: ndarray) -> ndarray:
     """Of each pair of languages, 1, 0 or -1: the first is better, as good, worse."""
     first, second = np.triu_indices(scores.shape[-1], 1)
     difference = scores[..., first] - scores[..., second]

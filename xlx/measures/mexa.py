@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 
 from xlx.measures.abx import Groups, Measure
 from xlx.measures.alignment import Block, undefined, unit_vectors
@@ -23,7 +24,7 @@ from xlx.results.deferred import deferred
 
 stats, torch = deferred("scipy.stats"), deferred("torch")
 #: Arrays, or tensors.
-Matrix = TypeVar("Matrix", "np.ndarray", "torch.Tensor")
+Matrix = TypeVar("Matrix", "ndarray", "torch.Tensor")
 
 #: Cosines tie that differ by less than the rounding of float64.
 ULPS = 16 * np.finfo(float).eps
@@ -45,15 +46,15 @@ class PivotScores:
     languages: tuple[str, ...]
     pivot: str
     layers: tuple[int, ...]
-    hits: np.ndarray
-    only_rival: np.ndarray
+    hits: ndarray
+    only_rival: ndarray
 
     @property
-    def mu(self) -> np.ndarray:
+    def mu(self) -> ndarray:
         """The score μ (section 3), ``(n_layers, n_languages)`` in [0, 1]; NaN: not defined."""
         return np.where((self.only_rival == UNDEFINED).all(-1), np.nan, self.hits.mean(-1))
 
-    def left_out(self) -> np.ndarray:
+    def left_out(self) -> ndarray:
         """The score without sentence k, exactly: ``(n_layers, n_languages, n)``.
 
         Without k as a query its own hit goes, and without k as a candidate those become hits whose
@@ -99,7 +100,7 @@ class PivotScores:
         return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
 
 
-def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _interval(mu: ndarray, left_out: ndarray) -> tuple[ndarray, ndarray]:
     """Wilson's interval for the number of sentences that the jackknife variance is worth."""
     n = left_out.shape[-1]
     deviations = left_out - left_out.mean(-1, keepdims=True)
@@ -113,7 +114,7 @@ def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 @checks.typed(states=checks.arrays)
-def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
+def scores(states: Mapping[str, ndarray], pivot: str = "en") -> PivotScores:
     """Hits of all languages against the pivot (section 3), at all layers (embeddings: 0).
 
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
@@ -153,7 +154,7 @@ def scores(states: Mapping[str, np.ndarray], pivot: str = "en") -> PivotScores:
 
 
 @checks.typed()
-def rivals(vectors: np.ndarray, pivot_vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rivals(vectors: ndarray, pivot_vectors: ndarray) -> tuple[ndarray, ndarray]:
     """Which sentences keep each from being a hit, among the pivot's and among the language's.
 
     Both vectors are ``(n, dim)``; ``[i, j]`` of each bool ``(n, n)`` is whether j is a rival of i.
@@ -182,7 +183,7 @@ def beaten(cosines: Matrix, slack: Matrix | float) -> tuple[Matrix, Matrix]:
     return row, column
 
 
-def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
+def spared(rivals: ndarray, total: int, n: int) -> ndarray:
     """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.
 
     C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as ``rivals``: hypergeometric.
@@ -191,7 +192,7 @@ def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
 
 
 @checks.typed()
-def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
+def count_rivals(states: ndarray, pivot_states: ndarray) -> dict[str, ndarray]:
     """Numbers of rivals of each sentence of a language, int16 ``(n_layers + 1, n)``.
 
     ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
@@ -210,7 +211,7 @@ def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.n
     return {name: np.stack(layers) for name, layers in counts.items()}
 
 
-def mutual(block: Block, groups: Groups) -> np.ndarray:
+def mutual(block: Block, groups: Groups) -> ndarray:
     """Hits of two languages, the same in both directions, as a measure of the registry.
 
     Without a group its hits go, and those become hits whose rivals are all in it: exact. Ties, a
@@ -232,7 +233,7 @@ BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
 
 
 @checks.typed()
-def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.ndarray:
+def expected(mu: ndarray | pd.Series | float, english_score: float) -> ndarray:
     """The adjusted score, μ times the score of the task in English (section 5.2, Table 6).
 
     In units of the task's score, a share in [0, 1]. Raises ValueError outside of that.
@@ -244,7 +245,7 @@ def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.nda
 
 
 @checks.typed()
-def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
+def bands(score: ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
     """The band of each adjusted score: the colours of Table 6, from `BANDS`, in order.
 
     Raises ValueError for a score that is missing or outside [0, 1].

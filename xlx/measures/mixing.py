@@ -28,6 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.measures import statistics
 from xlx.results import checks
@@ -52,11 +54,11 @@ class Estimate:
     ``certain``: that squared, over p (1 - p), of a share of which groups and seeds say the same.
     """
 
-    score: np.ndarray
-    half: np.ndarray
+    score: ndarray
+    half: ndarray
     certain: float
 
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[ndarray, ndarray]:
         """The symmetric interval."""
         return self.score - self.half, self.score + self.half
 
@@ -68,8 +70,8 @@ class Groups:
     ``order`` sorts the examples by group; ``starts`` is where each group begins in that order.
     """
 
-    order: np.ndarray
-    starts: np.ndarray
+    order: ndarray
+    starts: ndarray
 
     @classmethod
     def named(cls, n: int, groups: Sequence[int] | None) -> "Groups":
@@ -91,16 +93,16 @@ class Groups:
         order = np.argsort(labels, kind="stable")
         return cls(order, np.searchsorted(labels[order], range(len(names))))
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
+    def sums(self, values: ndarray) -> ndarray:
         """Sum of ``(..., n)`` in each group: ``(..., n_groups)``."""
         return np.add.reduceat(values[..., self.order], self.starts, axis=-1)
 
     def estimate(
         self,
-        each: np.ndarray,
-        other: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-        average: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        each: ndarray,
+        other: ndarray | None = None,
+        weights: ndarray | None = None,
+        average: Callable[[ndarray], ndarray] = np.asarray,
     ) -> Estimate:
         """Means over seeds and examples of ``(S, ..., n)``, sums over the sum of the ``weights``.
 
@@ -131,7 +133,7 @@ class Groups:
                 square += special.stdtrit(n, _TAIL) ** 2 * np.maximum(by_seed - left, 0)
         return Estimate(score, np.sqrt(square), t2 / (sizes > 0).sum())
 
-    def few(self, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    def few(self, right: ndarray, wrong: ndarray) -> ndarray:
         """Whether fewer than `FEW` groups have anything in ``right`` or ``wrong``, ``(L, L, n)``.
 
         Of each average within or across that a drop is between: ``(L + 1,)``.
@@ -141,7 +143,7 @@ class Groups:
         return (np.minimum(*counts) < FEW).any(-1)
 
 
-def share_ends(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
+def share_ends(estimate: Estimate) -> tuple[ndarray, ndarray]:
     """Wilson's interval of shares."""
     spread, certain = (
         estimate.score * (1 - estimate.score),
@@ -153,7 +155,7 @@ def share_ends(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.clip((middle + sign * half) / (1 + c), 0, 1) for sign in (-1, 1))
 
 
-def setting_ends(estimate: Estimate, few: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def setting_ends(estimate: Estimate, few: ndarray) -> tuple[ndarray, ndarray]:
     """`share_ends` of within and across ``(L + 1, 3)``, and of the drop, from both where few."""
     low, high = estimate.ends()
     shares = Estimate(estimate.score[..., :2], estimate.half[..., :2], estimate.certain)
@@ -180,7 +182,7 @@ SETTINGS = ("within", "across", "drop")
 OVERALL, EVERYWHERE = "mean", "all"
 
 
-def within(scores: np.ndarray) -> np.ndarray:
+def within(scores: ndarray) -> ndarray:
     """Score of each language where both parts are in it: the diagonal (section 3.1).
 
     ``scores`` ``(..., L, L)``, on any scale; returns ``(..., L)``.
@@ -188,7 +190,7 @@ def within(scores: np.ndarray) -> np.ndarray:
     return np.diagonal(np.asarray(scores, float), axis1=-2, axis2=-1).copy()
 
 
-def across(scores: np.ndarray) -> np.ndarray:
+def across(scores: ndarray) -> ndarray:
     """Mean score of each language over the 2 (L - 1) cells where one part alone is in it (Table 1).
 
     Its mean over languages is that of all cells off the diagonal. MixingError for a single
@@ -201,15 +203,15 @@ def across(scores: np.ndarray) -> np.ndarray:
     return (scores.sum(-1) + scores.sum(-2) - 2 * within(scores)) / (2 * (n - 1))
 
 
-def with_margins(scores: np.ndarray) -> np.ndarray:
+def with_margins(scores: ndarray) -> ndarray:
     """``(..., L, L, n)`` with the means of rows and columns: ``(..., L + 1, L + 1, n)``."""
     wide = np.concatenate([scores, scores.mean(-2, keepdims=True)], -2)
     return np.concatenate([wide, wide.mean(-3, keepdims=True)], -3)
 
 
 def checked_scores(
-    scores: np.ndarray, languages: Sequence[str], least: float = 0
-) -> tuple[np.ndarray, np.ndarray]:
+    scores: ndarray, languages: Sequence[str], least: float = 0
+) -> tuple[ndarray, ndarray]:
     """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors.
 
     They are shares in [0, 1]; where ``least`` is -1 their mean in each cell is a share, or a
@@ -238,12 +240,12 @@ def checked_scores(
 
 @checks.typed(MixingError)
 def cells(
-    scores: np.ndarray,
+    scores: ndarray,
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
     *,
     margins: bool = False,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
 
     With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
@@ -254,13 +256,13 @@ def cells(
     estimate = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
     columns = zip(("score", "low", "high"), (estimate.score, *share_ends(estimate)), strict=True)
-    return pd.DataFrame({name: x.ravel() for name, x in columns}, index).reset_index()
+    return DataFrame({name: x.ravel() for name, x in columns}, index).reset_index()
 
 
 @checks.typed(MixingError)
 def summary(
-    scores: np.ndarray, languages: Sequence[str], groups: Sequence[int] | None = None
-) -> pd.DataFrame:
+    scores: ndarray, languages: Sequence[str], groups: Sequence[int] | None = None
+) -> DataFrame:
     """Within, across and the drop between them, of each language and their mean (Tables 1 to 3).
 
     By ``language`` (the last one `OVERALL`) and ``setting`` (`SETTINGS`; a drop is in [-1, 1]).
@@ -274,11 +276,11 @@ def summary(
 
 @checks.typed(MixingError)
 def paired_difference(
-    scores: np.ndarray,
-    others: np.ndarray,
+    scores: ndarray,
+    others: ndarray,
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
     For a model and its control task (Tables 7 and 14) or a baseline; intervals are symmetric. The
@@ -293,8 +295,8 @@ def paired_difference(
 
 @checks.typed(MixingError)
 def averages(
-    each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None
-) -> pd.DataFrame:
+    each: ndarray, groups: Sequence[int] | None = None, other: ndarray | None = None
+) -> DataFrame:
     """Means over examples of ``(S, K, n)``, seeds by averages by examples: K rows with intervals.
 
     With ``other``, of another model on the same examples, what is above it (paired). Columns
@@ -304,10 +306,10 @@ def averages(
         _check_alike(each, other)
     estimate = Groups.named(each.shape[-1], groups).estimate(each, other)
     low, high = estimate.ends()
-    return pd.DataFrame({"score": estimate.score, "low": low, "high": high})
+    return DataFrame({"score": estimate.score, "low": low, "high": high})
 
 
-def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def auc_values(evidence: ndarray, positive: ndarray) -> ndarray:
     """Values of examples whose mean is the AUC: evidence ``(..., n)``, boolean ``(n,)``.
 
     AUC is how often a positive example has more evidence than a negative one (a tie counts ½), so
@@ -326,7 +328,7 @@ def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
     return auc + (share - auc) * len(positive) / np.where(positive, n_positive, (~positive).sum())
 
 
-def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def sensitivity_values(called: ndarray, positive: ndarray) -> ndarray:
     """Values of examples whose mean is d′ = z(hits) - z(false alarms); boolean ``(..., n)``.
 
     Half a call is added to the calls, and one to their number (log-linear), so that none is
@@ -345,12 +347,12 @@ def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
 
 @checks.typed(MixingError)
 def by_label(
-    right: np.ndarray,
+    right: ndarray,
     labels: Sequence[int],
     groups_of_labels: Mapping[str, Sequence[int]],
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """The averages of `summary` by the label of the examples (Tables 5, 6, 10 to 13).
 
     ``labels`` ``(n,)`` are the gold ones; ``groups_of_labels`` has name → the labels that it stands
@@ -382,7 +384,7 @@ def by_label(
 
 def _label_masks(
     labels: Sequence[int], groups_of_labels: Mapping[str, Sequence[int]], n: int
-) -> dict[str, np.ndarray]:
+) -> dict[str, ndarray]:
     """Which examples have each (merged) label: boolean ``(n,)``; each example in one of them."""
     labels = np.asarray(labels)
     if labels.shape != (n,):
@@ -397,23 +399,21 @@ def _label_masks(
     return masks
 
 
-def _check_alike(first: np.ndarray, other: np.ndarray) -> None:
+def _check_alike(first: ndarray, other: ndarray) -> None:
     """MixingError where two grids, of any seeds, are not of the same examples."""
     if first.shape[1:] != other.shape[1:]:
         shapes = f"{first.shape[1:]} and {other.shape[1:]}"
         raise MixingError(f"shapes {shapes} are not of the same examples")
 
 
-def _settings(grids: np.ndarray) -> np.ndarray:
+def _settings(grids: ndarray) -> ndarray:
     """Within, across and drop of each language and of their mean: ``(..., L + 1, 3)``."""
     diagonal, outside = within(grids), across(grids)
     table = np.stack([diagonal, outside, diagonal - outside], -1)
     return np.concatenate([table, table.mean(-2, keepdims=True)], -2)
 
 
-def _by_language(
-    languages: Sequence[str], **values: tuple[np.ndarray, np.ndarray, np.ndarray]
-) -> pd.DataFrame:
+def _by_language(languages: Sequence[str], **values: tuple[ndarray, ndarray, ndarray]) -> DataFrame:
     """One row per language and setting, of values ``(L + 1, 3)`` with low and high."""
     index = pd.MultiIndex.from_product(
         [[*languages, OVERALL], SETTINGS], names=["language", "setting"]
@@ -422,4 +422,4 @@ def _by_language(
     for name, (value, low, high) in values.items():
         start = "" if name == "score" else f"{name}_"
         columns |= {name: value, f"{start}low": low, f"{start}high": high}
-    return pd.DataFrame({name: x.ravel() for name, x in columns.items()}, index).reset_index()
+    return DataFrame({name: x.ravel() for name, x in columns.items()}, index).reset_index()

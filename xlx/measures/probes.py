@@ -22,6 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from xlx.results import checks
@@ -44,12 +45,12 @@ _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 class Split:
     """Examples of all groups: for training, for validation or for the test."""
 
-    states: np.ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
+    states: ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
     labels: ArrayLike  # whole numbers, (g, n) or (n,)
     names: Sequence[str] | None = None  # of the groups, in messages and tables
 
 
-def stacked(states: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> Split:
+def stacked(states: Sequence[ndarray], labels: Sequence[ndarray]) -> Split:
     """Several sets of examples, states ``(n_layers, n, d)`` and labels ``(n,)``, as groups: all
     layers of the first, and so on; shorter ones are filled up."""
     n_layers, _, dim = states[0].shape
@@ -107,8 +108,8 @@ class Probes:
     weights: tuple[torch.Tensor, ...]
     mean: torch.Tensor  # (g, d), of the training states; 0, and the scale 1, if not standardised
     scale: torch.Tensor
-    epochs: np.ndarray  # (g, s): the epoch, from 1, whose weights were kept
-    validation_loss: np.ndarray  # (g, s): mean cross-entropy at that epoch, in nats
+    epochs: ndarray  # (g, s): the epoch, from 1, whose weights were kept
+    validation_loss: ndarray  # (g, s): mean cross-entropy at that epoch, in nats
     seeds: tuple[int, ...]
     activation: str = "relu"
 
@@ -122,7 +123,7 @@ class Probes:
             self, weights=weights, mean=self.mean[index], scale=self.scale[index], **best
         )
 
-    def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
+    def predict(self, states: ndarray | torch.Tensor) -> ndarray:
         """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64."""
         groups, dim = self.mean.shape
         if len(states.shape) != 3 or tuple(states.shape[::2]) != (groups, dim):
@@ -157,12 +158,12 @@ def initial_weights(
     )
 
 
-def batch_order(n: int, order: int, epoch: int) -> np.ndarray:
+def batch_order(n: int, order: int, epoch: int) -> ndarray:
     """The order of a group's n examples in an epoch (from 1), to be cut into batches."""
     return np.random.default_rng((order, n, epoch)).permutation(n)
 
 
-def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
+def as_floats(states: ndarray | torch.Tensor) -> torch.Tensor:
     """States as a float32 tensor without gradients."""
     if isinstance(states, torch.Tensor):
         return states.detach().float()
@@ -173,7 +174,7 @@ def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
 Layers = "Sequence[torch.Tensor]"
 #: Of groups the standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``,
 #: sizes ``(g,)``; what fills up the shorter ones is behind.
-Data = "tuple[torch.Tensor, torch.Tensor, np.ndarray]"
+Data = "tuple[torch.Tensor, torch.Tensor, ndarray]"
 
 
 def logits_of(weights: Layers, x: torch.Tensor, activation: str) -> torch.Tensor:
@@ -197,9 +198,9 @@ def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 class CheckedSplit:
     """A split whose numbers are in order."""
 
-    states: np.ndarray | torch.Tensor
-    labels: np.ndarray  # (g, n)
-    sizes: np.ndarray  # (g,)
+    states: ndarray | torch.Tensor
+    labels: ndarray  # (g, n)
+    sizes: ndarray  # (g,)
     split: str
     names: Sequence[str] | None
 
@@ -265,7 +266,7 @@ def fitted_probes(
     held_out: CheckedSplit,
     n_classes: int,
     how: Fitting,
-    groups: np.ndarray | None = None,
+    groups: ndarray | None = None,
 ) -> Probes:
     """Probes of all groups, or of some; those of the others stay untrained."""
     usual = "cuda" if torch.cuda.is_available() else "cpu"
@@ -308,7 +309,7 @@ def _load(
     probes: Probes,
     training: CheckedSplit,
     held_out: CheckedSplit,
-    chunk: np.ndarray,
+    chunk: ndarray,
     standardise: bool,
 ) -> Iterator[Data]:
     """Both splits of some groups, standardised or not; sets the probes' mean and scale."""
@@ -331,7 +332,7 @@ def _load(
 
 
 def _train(
-    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray, how: Fitting
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: ndarray, how: Fitting
 ) -> None:
     """Train the probes of some groups, and write what is best into `probes`.
 
@@ -370,14 +371,12 @@ class _Adam:
         self.weights = list(weights)
         self.moments = [(torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights]
 
-    def take(self, rows: np.ndarray) -> None:
+    def take(self, rows: ndarray) -> None:
         """Keep some rows."""
         self.weights = [weight[rows] for weight in self.weights]
         self.moments = [(first[rows], second[rows]) for first, second in self.moments]
 
-    def step(
-        self, gradients: Layers, steps: np.ndarray, rates: np.ndarray, decay: np.ndarray
-    ) -> None:
+    def step(self, gradients: Layers, steps: ndarray, rates: ndarray, decay: ndarray) -> None:
         """Move the first rows by their steps so far, rates ``(rows, seeds)`` and decay."""
         corrections = [1 - beta ** steps[:, None].astype(float) for beta in _BETAS]
         # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
@@ -400,7 +399,7 @@ class _Adam:
 
 
 def _epoch(
-    adam: _Adam, rates: np.ndarray, data: Data, rows: np.ndarray, epoch: int, how: Fitting
+    adam: _Adam, rates: ndarray, data: Data, rows: ndarray, epoch: int, how: Fitting
 ) -> None:
     """One pass over the examples of the groups in `rows`."""
     x, y, sizes = data
@@ -427,7 +426,7 @@ def _epoch(
         adam.step(gradients, taken, rates[:active], decay[:active])
 
 
-def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+def _batches(n: ndarray, batch_size: int) -> tuple[ndarray, ndarray]:
     """Length of the batches of groups of n examples, and how many there are."""
     length = np.minimum(batch_size, np.maximum(SMALLEST_BATCH, n // FEWEST_STEPS))
     return length, -(-n // length)
@@ -454,7 +453,7 @@ def fit(train: Split, validation: Split, n_classes: int, **options: object) -> P
     return fitted_probes(*splits, n_classes, Fitting(**options))
 
 
-def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
+def accuracy(predicted: ndarray, labels: ArrayLike) -> ndarray:
     """Share of the examples whose class was predicted ``(g, s, n)``: ``(g, s)`` in [0, 1]."""
     labels = np.broadcast_to(labels, (len(predicted), predicted.shape[2]))
     there = labels >= 0
@@ -462,7 +461,7 @@ def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
     return right.sum(2) / there.sum(1)[:, None]
 
 
-def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> np.ndarray:
+def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> ndarray:
     """Accuracy ``(g,)`` on the test of the commonest class of training, of equals the lowest."""
     train_labels, test_labels = np.atleast_2d(train_labels), np.atleast_2d(test_labels)
     counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(1)
@@ -473,7 +472,7 @@ def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) ->
 
 def control_labels(
     types: Sequence[Sequence[str]], labels: ArrayLike | None, n_classes: int, seed: int
-) -> list[np.ndarray]:
+) -> list[ndarray]:
     """Labels of the control task of Hewitt and Liang (2019): each word type has a random one.
 
     Whatever a probe learns of them it has memorised: of a word that the training split does not
@@ -502,7 +501,7 @@ def control_labels(
 
 def code_length(
     train: Split, validation: Split, n_classes: int, **options: object
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[ndarray, ndarray]:
     """Bits of the training labels for who has the states, ``(g, s)``, and for who has not ``(g,)``.
 
     The online (prequential) code (Blier and Ollivier 2018, Voita and Titov 2020): the examples are
@@ -542,12 +541,12 @@ def _block_ends(n: int) -> tuple[int, ...]:
     return (*ends[:-1], n)  # what is left behind the last end is too small for a block
 
 
-def _only(split: CheckedSplit, there: np.ndarray) -> CheckedSplit:
+def _only(split: CheckedSplit, there: ndarray) -> CheckedSplit:
     """The split with the examples of a mask ``(g, n)`` alone."""
     return replace(split, labels=np.where(there, split.labels, -1), sizes=there.sum(1))
 
 
-def _bits(probes: Probes, split: CheckedSplit, group: int) -> np.ndarray:
+def _bits(probes: Probes, split: CheckedSplit, group: int) -> ndarray:
     """Bits of a group's labels under each of its probes, ``(s,)``."""
     states, labels = split.examples(group)
     logits = probes.logits(states, group)[None]
@@ -563,21 +562,19 @@ def evaluate_probes(
     n_classes: int,
     *,
     types: Sequence[ArrayLike] | None = None,
-    online: bool = False,
     fitted: Probes | None = None,
     **options: object,
 ) -> pd.DataFrame:
     """Train probes, score them on the test split, and give what the score is to be held against.
 
     ``types``: words of the three splits, shaped as the labels, for the control task
-    (`control_labels`, drawn by ``order``), which is learned with the same seeds. ``online``: also
-    `code_length`. ``fitted``: what `fit` made of these splits with these options, if it was called
-    already. ``options`` are fields of `Fitting`.
+    (`control_labels`, drawn by ``order``), which is learned with the same seeds. ``fitted``: what
+    `fit` made of these splits with these options, if it was called already. ``options`` are fields
+    of `Fitting`.
 
     Returns one row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
     ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
-    ``control_accuracy`` and ``selectivity``; with `online` also ``bits``, ``uniform_bits`` and
-    ``compression`` (uniform / online). Accuracies are in [0, 1]. ValueError as `fit`.
+    ``control_accuracy`` and ``selectivity``. Accuracies are in [0, 1]. ValueError as `fit`.
     """
     splits = checked(train, validation, test, n_classes=n_classes)
     training, held_out, tested = splits
@@ -600,10 +597,6 @@ def evaluate_probes(
         reached = accuracy(learned.predict(test.states), control[2].labels)
         columns["control_accuracy"] = reached
         columns["selectivity"] = columns["accuracy"] - reached
-    if online:
-        columns["bits"], uniform = code_length(train, validation, n_classes, **options)
-        columns["uniform_bits"] = uniform[:, None]
-        columns["compression"] = uniform[:, None] / columns["bits"]
     shape = probes.epochs.shape
     return pd.DataFrame(
         {name: np.broadcast_to(column, shape).ravel() for name, column in columns.items()}

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -26,7 +27,7 @@ ROUNDING = 1e-10
 LEVEL = 0.95
 
 
-def require(table: pd.DataFrame, columns: Sequence[str]) -> None:
+def require(table: DataFrame, columns: Sequence[str]) -> None:
     """ValueError for a column that is not there, or in which a value is missing."""
     for column in columns:
         checks.one_of(column, table, "column")
@@ -38,7 +39,7 @@ def require(table: pd.DataFrame, columns: Sequence[str]) -> None:
             )
 
 
-def numbers(table: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+def numbers(table: DataFrame, columns: Sequence[str]) -> ndarray:
     """Columns of a table as floats, ``(n_rows, n_columns)``.
 
     ValueError as `require`, and for values that are infinite or no numbers.
@@ -57,7 +58,7 @@ def numbers(table: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     return values
 
 
-def language_codes(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, int]:
+def language_codes(table: DataFrame, columns: Sequence[str]) -> tuple[ndarray, int]:
     """Number the names in some columns, a name alike in all: ``(n_rows, n_columns)``, how many."""
     require(table, columns)
     text = table[list(columns)].astype(str).to_numpy(str)
@@ -66,8 +67,8 @@ def language_codes(table: pd.DataFrame, columns: Sequence[str]) -> tuple[np.ndar
 
 
 def left_out_error(
-    score: np.ndarray | float, left_out: np.ndarray, sizes: Sequence[int] | np.ndarray
-) -> np.ndarray:
+    score: ndarray | float, left_out: ndarray, sizes: Sequence[int] | ndarray
+) -> ndarray:
     """Standard error of a score, from the scores without each of k groups, ``(..., k)``.
 
     The delete-a-group jackknife, also of a ratio; ``sizes``, ``(k,)``, is how many of the n
@@ -84,19 +85,19 @@ def left_out_error(
     return np.sqrt(len(sizes) / (len(sizes) - 1) * (apart**2).sum(-1))
 
 
-def half_width(error: np.ndarray | float, freedom: float = np.inf) -> np.ndarray:
+def half_width(error: ndarray | float, freedom: float = np.inf) -> ndarray:
     """Half the width of the 95 % interval of an estimate: Student's, or the normal one."""
     return stats.t.ppf((1 + LEVEL) / 2, freedom) * np.asarray(error)
 
 
-def interval(score: np.ndarray | float, error: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+def interval(score: ndarray | float, error: ndarray | float) -> tuple[ndarray, ndarray]:
     """Normal 95 % interval of a score in [0, 1], cut there: (low, high)."""
     width = half_width(error)
     return np.clip(score - width, 0, 1), np.clip(score + width, 0, 1)
 
 
 def left_out_interval(
-    score: float, left_out: np.ndarray, freedom: float | None = None
+    score: float, left_out: ndarray, freedom: float | None = None
 ) -> tuple[float, float]:
     """Student's 95 % interval of a score, from the scores without each of k groups, ``(k,)``.
 
@@ -109,7 +110,7 @@ def left_out_interval(
     return float(score - half), float(score + half)
 
 
-def mean_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
+def mean_interval(values: ndarray, groups: ndarray) -> tuple[float, float, float]:
     """The mean of ``values``, ``(n,)``, and its 95 % interval over their groups: (mean, low, high).
 
     Languages hang together by family. The delete-a-group jackknife, with Student's t of the
@@ -130,12 +131,10 @@ def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[floa
     share, z2 = np.divide(successes, n), stats.norm.isf((1 - checks.level(level)) / 2) ** 2
     middle = share + z2 / (2 * n)
     half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-    return np.clip((middle - half) / (1 + z2 / n), 0, 1), np.clip(
-        (middle + half) / (1 + z2 / n), 0, 1
-    )
+    return tuple(np.clip((middle + sign * half) / (1 + z2 / n), 0, 1) for sign in (-1, 1))
 
 
-def window(training_error: np.ndarray, level: float, tolerance: float) -> np.ndarray:
+def window(training_error: ndarray, level: float, tolerance: float) -> ndarray:
     """Which models have 0 ≤ E_train - E' < ε (Equation 5), boolean ``(m,)``.
 
     Decimals are taken for what they say: 0.2 - 0.025 · 3 is 0.125, though the float is above.
@@ -160,7 +159,7 @@ class Correlation:
 
 @checks.typed()
 def correlation(
-    pairs: pd.DataFrame,
+    pairs: DataFrame,
     x: str,
     y: str,
     *,
@@ -219,9 +218,7 @@ def correlation(
 
 
 @checks.typed()
-def correlations(
-    table: pd.DataFrame, by: Sequence[str], x: str, y: str, **options: Any
-) -> pd.DataFrame:
+def correlations(table: DataFrame, by: Sequence[str], x: str, y: str, **options: Any) -> DataFrame:
     """`correlation` of each group of rows, and none where there is nothing to correlate.
 
     A row for each group, in the order of their first rows: the columns ``by``, ``r``, ``low``,
@@ -239,12 +236,10 @@ def correlations(
             r = correlation(rows, x, y, **options)
             ends = r.value, r.low, r.high
         lines.append((*key, *ends, len(rows)))
-    return pd.DataFrame(lines, columns=[*by, "r", "low", "high", "n"])
+    return DataFrame(lines, columns=[*by, "r", "low", "high", "n"])
 
 
-def unit_columns(
-    columns: Sequence[np.ndarray], chosen: np.ndarray, method: str = "pearson"
-) -> np.ndarray:
+def unit_columns(columns: Sequence[ndarray], chosen: ndarray, method: str = "pearson") -> ndarray:
     """What least squares on the further columns leaves of the first two, ``(2, k, n)``.
 
     In each of k sets of rows, ``chosen``, boolean ``(k, n)``, of which the first has all: with mean
@@ -264,7 +259,7 @@ def unit_columns(
     return left / np.sqrt(np.where(squares > ROUNDING * whole, squares, np.nan))
 
 
-def _ranks(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _ranks(values: ndarray, chosen: ndarray) -> ndarray:
     """Mean rank of each value among those that are kept, ``(k, n)``."""
     order = np.argsort(values, kind="stable")
     first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values

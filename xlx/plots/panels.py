@@ -13,6 +13,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from pandas import DataFrame
 
 from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
 from xlx.results.deferred import deferred
@@ -37,19 +38,19 @@ class Layout:
     sharey: str | bool = True
 
 
-def order(table: pd.DataFrame, column: str) -> list:
+def order(table: DataFrame, column: str) -> list:
     """What a column holds, each once, as the table names it."""
     return list(dict.fromkeys(table[column]))
 
 
-def rows_of(table: pd.DataFrame, /, **keys: object) -> pd.DataFrame:
+def rows_of(table: DataFrame, /, **keys: object) -> DataFrame:
     """The rows that have these values; a column that the table lacks holds for all of it."""
     for name in keys.keys() & set(table):
         table = table[table[name] == keys[name]]
     return table
 
 
-def parts(table: pd.DataFrame, *columns: str) -> Iterator[tuple[object, pd.DataFrame]]:
+def parts(table: DataFrame, *columns: str) -> Iterator[tuple[object, DataFrame]]:
     """The rows of each value of a column (or values of several), in the order of the table."""
     for values in dict.fromkeys(zip(*(table[column] for column in columns), strict=True)):
         rows = rows_of(table, **dict(zip(columns, values, strict=True)))
@@ -69,7 +70,7 @@ class Panels:
     across: int
     items: Sequence = ()
 
-    def each(self, table: pd.DataFrame) -> Iterator[tuple[Axes, pd.DataFrame]]:
+    def each(self, table: DataFrame) -> Iterator[tuple[Axes, DataFrame]]:
         """Axes with their rows of a table; one that lacks the column is drawn in all of them."""
         for key, axes in self.axes.items():
             values = (key,) if len(self.by) == 1 else key
@@ -114,7 +115,7 @@ class Panels:
 
 
 def panels(
-    table: pd.DataFrame,
+    table: DataFrame,
     row: Column = None,
     col: Column = None,
     layout: Layout = Layout(),
@@ -160,7 +161,7 @@ def across(
             axes.axhline(y, **style)
 
 
-def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series) -> None:
+def write(axes: Axes, rows: DataFrame, x: pd.Series, y: pd.Series) -> None:
     """What is ``written`` beside points, towards the middle, each as far from the next as high."""
     middle = (x.min() + x.max()) / 2
     low, high = axes.get_ylim()

@@ -20,6 +20,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
+from pandas import DataFrame
 
 from xlx.plots.panels import HATCHED, Column, Layout, Panels, order, panels, parts, rows_of, write
 from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink, look
@@ -56,7 +57,7 @@ class Series(Layout):
     scale: float = 1
     interval: bool = True
 
-    def shown(self, table: pd.DataFrame, hue: Column) -> dict[object, Look]:
+    def shown(self, table: DataFrame, hue: Column) -> dict[object, Look]:
         """How each series of a table looks, and what it is called."""
         if hue is None:
             return {None: (self.looks or look(BLUE, "o")) | {"label": self.labels}}
@@ -65,7 +66,7 @@ class Series(Layout):
         return {key: x | {"label": labels.get(key, key)} for key, x in looks if key in there}
 
     def ends(
-        self, rows: pd.DataFrame, value: str, low: str = "low", high: str = "high"
+        self, rows: DataFrame, value: str, low: str = "low", high: str = "high"
     ) -> np.ndarray | None:
         """Lengths of error bars, ``(2, n)``; rounding may put an end past its point."""
         if low not in rows or not self.interval:
@@ -95,7 +96,7 @@ class Lanes(Series):
 
 
 def lanes(
-    table: pd.DataFrame,
+    table: DataFrame,
     x: str,
     y: str,
     hue: Column = None,
@@ -165,7 +166,7 @@ class Curves(Series):
 
 
 def curves(
-    table: pd.DataFrame,
+    table: DataFrame,
     x: str,
     y: str,
     hue: Column = None,
@@ -207,7 +208,7 @@ class Points(Series):
 
 
 def scatter(
-    table: pd.DataFrame,
+    table: DataFrame,
     x: str,
     y: str,
     hue: Column = None,
@@ -262,7 +263,7 @@ class Cells(Layout):
 
 
 def heatmap(
-    table: pd.DataFrame,
+    table: DataFrame,
     x: str,
     y: str,
     hue: str,
@@ -317,7 +318,7 @@ def heatmap(
     return on
 
 
-def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cells) -> None:
+def _colour(axes: Axes, cells: DataFrame, colours: ScalarMappable, style: Cells) -> None:
     """The cells of one panel of `heatmap`, and the names of its rows and columns."""
     axes.set_facecolor(MISSING)
     axes.figure.set_visible(False)  # seaborn draws a whole figure to see whether names overlap
@@ -346,7 +347,7 @@ def _colour(axes: Axes, cells: pd.DataFrame, colours: ScalarMappable, style: Cel
 
 def _mark(
     axes: Axes,
-    table: pd.DataFrame,
+    table: DataFrame,
     places: tuple[pd.Series, pd.Series],
     values: pd.Series,
     colours: ScalarMappable,

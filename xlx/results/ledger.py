@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy import ndarray
 
 from xlx.results import checks, provenance, store
 
@@ -37,7 +38,7 @@ _GROUP = 2**23
 _HEAD = ("kind", "identity", "version", "ask", "notebooks", "form")
 _VALUE, _SHAPE = "value.", "shape."
 _TYPES = {"threads": pa.int32(), "seconds": pa.float64()}  # of provenance; the others are text
-Value = pd.DataFrame | Mapping[str, np.ndarray]
+Value = pd.DataFrame | Mapping[str, ndarray]
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class Entry:
     notebooks: tuple[str, ...] = ()  # that ask for it, none in the cache
 
 
-class Arrays(Mapping[str, np.ndarray]):
+class Arrays(Mapping[str, ndarray]):
     """Named arrays of a shard, each decoded when it is read, and a new one each time."""
 
-    def __init__(self, names: Collection[str], read: Callable[[str], np.ndarray]) -> None:
+    def __init__(self, names: Collection[str], read: Callable[[str], ndarray]) -> None:
         self._names, self._read = dict.fromkeys(names), read
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> ndarray:
         if name not in self._names:
             raise KeyError(name)
         return self._read(name)
@@ -116,10 +117,10 @@ class Arrays(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def __or__(self, more: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def __or__(self, more: Mapping[str, ndarray]) -> dict[str, ndarray]:
         return {**self, **more}
 
-    def __reduce__(self) -> tuple[type, tuple[dict[str, np.ndarray]]]:
+    def __reduce__(self) -> tuple[type, tuple[dict[str, ndarray]]]:
         """To another process go the arrays themselves."""
         return dict, (dict(self),)
 
@@ -144,17 +145,12 @@ def _row(entry: Entry) -> pa.Table:
     for name, column in entry.value.items():
         array = column.to_numpy() if frame else np.asarray(column)
         flat = pa.array(array.reshape(-1), from_pandas=array.dtype == object)
-        columns[_VALUE + name] = _cell(flat)
+        columns[_VALUE + name] = pa.ListArray.from_arrays(
+            pa.array([0, len(flat)], pa.int32()), flat
+        )
         if array.ndim != 1:
             columns[_SHAPE + name] = pa.array([list(array.shape)], pa.list_(pa.int64()))
     return pa.table(columns)
-
-
-def _cell(flat: pa.Array) -> pa.Array:
-    """Numbers as the cell of a row; with 64 bits to count them where these are needed."""
-    if len(flat) < 2**31:
-        return pa.ListArray.from_arrays(pa.array([0, len(flat)], pa.int32()), flat)
-    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat)
 
 
 def from_arrow(table: pa.Table, row: int) -> Entry:
@@ -170,7 +166,7 @@ def _entry(
     heads = (*_HEAD, *provenance.PROVENANCE)  # older rows lack the newest
     head = {x: column(x)[row].as_py() if x in names else None for x in heads}
 
-    def array(name: str) -> np.ndarray:
+    def array(name: str) -> ndarray:
         flat = column(_VALUE + name)[row].values.to_numpy(zero_copy_only=False)
         if _SHAPE + name in names and (shape := column(_SHAPE + name)[row]).is_valid:
             flat = flat.reshape(shape.as_py())

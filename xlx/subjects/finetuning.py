@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.measures import statistics
 from xlx.results import checks, ledger, progress, provenance, store, work
@@ -50,7 +51,7 @@ torch = deferred("torch")
 functional = deferred("torch.nn.functional")
 
 
-class Spared(Mapping[str, np.ndarray]):
+class Spared(Mapping[str, ndarray]):
     """Arrays ``(n_checkpoints, ...)`` by name, of which those rows are held that were asked.
 
     Made of each one's shape, what stands where nothing was asked, rows held and their places.
@@ -59,7 +60,7 @@ class Spared(Mapping[str, np.ndarray]):
     def __init__(self, held: Mapping[str, tuple]) -> None:
         self.held = held
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> ndarray:
         shape, nothing, places, rows = self.held[name]
         whole = np.full(shape, nothing, rows.dtype)
         whole[places] = rows
@@ -89,10 +90,10 @@ class Run:
     algorithm: str
     seed: int
     learning_rate: float
-    steps: np.ndarray  # int64 (n_checkpoints,)
-    losses: np.ndarray  # float32 (n_steps,): the loss of every batch, in nats
-    predictions: Mapping[str, np.ndarray]
-    logits: Mapping[str, np.ndarray]
+    steps: ndarray  # int64 (n_checkpoints,)
+    losses: ndarray  # float32 (n_steps,): the loss of every batch, in nats
+    predictions: Mapping[str, ndarray]
+    logits: Mapping[str, ndarray]
     n_cut: dict[str, int]
 
 
@@ -125,7 +126,12 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
             f"{lost[0]}: its weights are not shipped, and what it answers is not stored: leave it "
             "out, or train it again and give its folder"
         )
-    return [_as_run(job, value) for job, value in zip(jobs, values, strict=True)]
+    runs = []
+    for job, value in zip(jobs, values, strict=True):
+        recipe, title = job.recipe, identity.title(job.model)
+        how = title, job.train.language, recipe.algorithm, job.seed, recipe.learning_rate
+        runs.append(Run(*how, **value))
+    return runs
 
 
 def unstored(jobs: Sequence[Job]) -> list[Job]:
@@ -150,7 +156,7 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
     """A value in as little memory as what was asked; predictions and logits by set."""
     ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
 
-    def by_set(name: str, nothing: float) -> Mapping[str, np.ndarray]:
+    def by_set(name: str, nothing: float) -> Mapping[str, ndarray]:
         parts = np.split(value[name], ends, axis=1)
         for number, whole in enumerate(parts) if job.sparing else ():
             there = (whole == whole) & (whole != nothing)
@@ -161,7 +167,9 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
 
     logits = cache(partial(by_set, "logits", np.nan))
     return {
-        **{name: value[name] for name in ("steps", "losses", "n_cut")},
+        "steps": value["steps"],
+        "losses": value["losses"],
+        "n_cut": dict(zip(["train", *job.evaluations], value["n_cut"].tolist(), strict=True)),
         "predictions": by_set("predicted", -1),
         # those of the ledger take seconds to decode, and few look at them
         "logits": ledger.Arrays(job.evaluations, lambda name: logits()[name])
@@ -170,22 +178,7 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
     }
 
 
-def _as_run(job: Job, value: Mapping[str, Any]) -> Run:
-    return Run(
-        model=identity.title(job.model),
-        source=job.train.language,
-        algorithm=job.recipe.algorithm,
-        seed=job.seed,
-        learning_rate=job.recipe.learning_rate,
-        steps=value["steps"],
-        losses=value["losses"],
-        predictions=value["predictions"],
-        logits=value["logits"],
-        n_cut=dict(zip(["train", *job.evaluations], value["n_cut"].tolist(), strict=True)),
-    )
-
-
-def _run(job: Job, weights: bool = False) -> dict[str, np.ndarray]:
+def _run(job: Job, weights: bool = False) -> dict[str, ndarray]:
     """The cut point: all that is kept of a run; its last weights in the cache, if asked for.
 
     ``steps``, ``losses``, ``n_cut`` (of the training set and each evaluation), of all evaluations,
@@ -327,8 +320,8 @@ def _logits(output: Any) -> torch.Tensor:
 
 
 def epoch_order(
-    lengths: np.ndarray, batch_size: int, length_pool: int, entropy: tuple[int, ...]
-) -> np.ndarray:
+    lengths: ndarray, batch_size: int, length_pool: int, entropy: tuple[int, ...]
+) -> ndarray:
     """The order of examples in an epoch, drawn from ``entropy``: int64 ``(n,)``.
 
     With a ``length_pool`` of several batches, the examples of each pool are sorted by length before
@@ -385,7 +378,7 @@ class _Training:
         self.parts = {"optimiser": self.optimiser, "schedule": self.schedule}
         self.done = self._left()
 
-    def _places(self) -> np.ndarray:
+    def _places(self) -> ndarray:
         """Where in each window the first answer to its question starts and ends."""
         places = []
         for window in self.train.windows:
@@ -418,7 +411,7 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)
         return value
 
-    def answers(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+    def answers(self, step: int) -> tuple[ndarray, ndarray]:
         """Predictions of all evaluations after a step, and logits; -1 and NaN for the spared."""
         sparing, sets = self.job.sparing, self.job.evaluations
         if sparing is None or step == self.n_steps or (sparing.every and step % sparing.every == 0):
@@ -431,11 +424,11 @@ class _Training:
             predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
         return predicted, logits if sparing.logits else np.full_like(logits, np.nan)
 
-    def _of(self, *names: str) -> np.ndarray:
+    def _of(self, *names: str) -> ndarray:
         """Which predictions are of these sets."""
         return np.repeat([name in names for name in self.sets], [x.n for x in self.sets.values()])
 
-    def _predict(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _predict(self, names: Sequence[str]) -> tuple[ndarray, ndarray]:
         """Predictions and logits of some evaluations, among those of all."""
         asked = [laid for name, laid in self.sets.items() if name in names]
         if isinstance(self.job.train, Questions):  # which spare none; each set batched by itself
@@ -467,9 +460,7 @@ class _Training:
         return _Progress(**left["done"])
 
 
-def trained_run(
-    job: Job, key: Mapping[str, Any], state: Path
-) -> tuple[dict[str, np.ndarray], Tuned]:
+def trained_run(job: Job, key: Mapping[str, Any], state: Path) -> tuple[dict[str, ndarray], Tuned]:
     """All that is kept of a run, as arrays, and the model after its last step.
 
     ``key`` names the run; ``state`` is the file by which it goes on after a stop.
@@ -499,7 +490,7 @@ def trained_run(
     scores = [[score(asked, row) for row in rows] for asked, rows in zip(sets, by_set, strict=True)]
     value = {
         "steps": np.array(checkpoints),
-        "losses": np.array(done.losses, dtype=np.float32),
+        "losses": np.array(done.losses, np.float32),
         "n_cut": np.array([each.n_cut for each in laid]),
         "predicted": predicted,
         "logits": logits,

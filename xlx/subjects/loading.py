@@ -104,7 +104,7 @@ def untrained_folder(name: Name, seed: int) -> Path:
         torch.manual_seed(seed)
         model = AutoModel.from_config(config, dtype=torch.float32)
     made.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(made, durable=False) as beside:
+    with written_whole(made) as beside:
         beside.mkdir()
         with folders.quiet():
             model.save_pretrained(beside)
@@ -115,6 +115,8 @@ def untrained_folder(name: Name, seed: int) -> Path:
 
 
 #: What configurations call the shares of units that are left out in training.
+#: What `transformers` calls the heads that find answers, and that classify.
+_READS, _CLASSIFIES = "QuestionAnswering", "SequenceClassification"
 _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 
@@ -532,7 +534,8 @@ def task_model(
             raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
     if n_classes is not None:
         options["num_labels"] = n_classes
-    model, missing, words = _with_head(label, folder, n_classes is None, options)
+    head = _READS if n_classes is None else _CLASSIFIES
+    model, missing, words = _with_head(label, folder, head, options)
     sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
     _draw(model, missing, sd, torch.Generator().manual_seed(seed))
     return model, words, bare(label, model, words).limit(max_length, pair=True)
@@ -548,8 +551,7 @@ def headed_model(
     """
     label, folder, _ = _found(name)
     decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
-    options = folders.placement(label, folder, weight_type(current().dtype), None, None)
-    model, missing, words = _with_head(label, folder, reads, options)
+    model, missing, words = _with_head(label, folder, _READS if reads else _CLASSIFIES, {})
     if missing:
         raise ValueError(
             f"{label!r} has no head that {'finds answers' if reads else 'classifies'} (its weights "
@@ -571,18 +573,13 @@ def language_model(name: Name) -> tuple[Any, Any]:
 
     Raises as `load`, also for a model that is no decoder.
     """
-    from transformers import AutoModelForCausalLM
-
     label, folder, _ = _found(name)
     if (kind := folders.kind_of(folders.load_config(label, folder))) != "decoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: it foresees no next word")
-    content, dtype = content_of(label, folder), weight_type(current().dtype)
-    with folders.quiet(), folders.load_errors(label, folder):
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, weights_only=True, output_loading_info=True, **folders.LOCAL
-        )
-    folders.check_missing(label, sorted(report["missing_keys"]))
-    return model.requires_grad_(False).eval(), _words(label, folder, content)
+    options = {"dtype": weight_type(current().dtype)}
+    model, missing, words = _with_head(label, folder, "CausalLM", options)
+    folders.check_missing(label, missing)
+    return model.requires_grad_(False).eval(), words
 
 
 def bare(name: str, model: Any, tokenizer: Any, kind: str = "encoder") -> Encoder:
@@ -593,24 +590,21 @@ def bare(name: str, model: Any, tokenizer: Any, kind: str = "encoder") -> Encode
 
 
 def _with_head(
-    label: str, folder: Path, reads: bool, options: dict[str, Any]
+    label: str, folder: Path, head: str, options: Mapping[str, Any]
 ) -> tuple[Any, list[str], Any]:
-    """A model with a head in float32, the names of weights that its files lack, its tokenizer."""
-    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+    """A model with a head, float32 if not said; the weights that its files lack, its tokenizer."""
+    import transformers
 
-    model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
     content_of(label, folder)  # which refuses files that were changed
     # The weights that are missing are drawn at once, from everybody's random numbers: `_draw`
     # replaces them.
     with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
-        model, report = model_class.from_pretrained(
+        model, report = getattr(transformers, f"AutoModelFor{head}").from_pretrained(
             folder,
-            dtype=torch.float32,
             weights_only=True,
             ignore_mismatched_sizes=False,
             output_loading_info=True,
-            **folders.LOCAL,
-            **options,
+            **{"dtype": torch.float32, **folders.LOCAL, **options},
         )
     inside = model.base_model_prefix + "."
     folders.check_layers(label, model.base_model, report["unexpected_keys"])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.measures.answers import f1
 from xlx.results import executors
@@ -53,7 +54,7 @@ class Window:
     first: int
     n: int
     context: str
-    spans: np.ndarray
+    spans: ndarray
 
     def characters(self, token: int) -> tuple[int, int]:
         """Where a token of the context starts and ends in it, without white space at its ends.
@@ -106,7 +107,7 @@ def windows(
                     f"in {limit}: raise max_length or leave the question out"
                 )
             step = max(1, room - min(stride, room // 2))
-            of_context = np.array(spans[k][offset : offset + n], dtype=np.int32).reshape(-1, 2)
+            of_context = np.array(spans[k][offset : offset + n], np.int32).reshape(-1, 2)
             for first in range(0, max(n - room + step, 1), step):
                 size = min(room, n - first)
                 begin, end = offset + first, offset + first + size
@@ -145,21 +146,21 @@ def best_spans(
     low = torch.full_like(start, -torch.inf)
     start, end = torch.where(inside, start, low), torch.where(inside, end, low)
     padded = torch.nn.functional.pad(end, (0, longest - 1), value=-torch.inf)
-    ends, width = padded.unfold(1, longest, 1).max(dim=2)
-    scores, first = (start + ends).max(dim=1)
+    ends, width = padded.unfold(1, longest, 1).max(2)
+    scores, first = (start + ends).max(1)
     return scores, first, first + width.gather(1, first[:, None])[:, 0]
 
 
 def best_answers(
-    laid: Sequence[Window], scores: np.ndarray, places: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray]:
+    laid: Sequence[Window], scores: ndarray, places: ndarray, n: int
+) -> tuple[ndarray, ndarray]:
     """The best answer to each of n examples over its windows, and its score ``(n,)``.
 
     From each window's ``scores`` and ``places`` (first and last in the input, ``(windows, 2)``) to
     characters of the context, int32 ``(n, 2)``: (0, 0) and -inf where there is no context. Of equal
     scores, the earlier window's.
     """
-    highest, answers = np.full(n, -np.inf), np.zeros((n, 2), dtype=np.int32)
+    highest, answers = np.full(n, -np.inf), np.zeros((n, 2), np.int32)
     for window, score, ends in zip(laid, scores, places, strict=True):
         if score > highest[window.example]:
             first, last = (ends - window.offset + window.first).tolist()
@@ -215,7 +216,7 @@ class Tuned:
     limit: int | None
     recipe: Recipe
     device: torch.device
-    order: np.ndarray | None = None
+    order: ndarray | None = None
 
     @classmethod
     def new(
@@ -259,7 +260,7 @@ class Tuned:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return LaidOut(rows, [], len(asked), len(cut))
 
-    def predict(self, sets: Sequence[LaidOut]) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, sets: Sequence[LaidOut]) -> tuple[ndarray, ndarray]:
         """What it says of sets, one behind the other, batched together; no dropout or noise.
 
         Of n examples the classes, int16 ``(n,)``, and the logits, float16 ``(n, classes)``; of
@@ -270,16 +271,16 @@ class Tuned:
         rows = [row for laid in sets for row in laid.rows]
         windows = [window for laid in sets for window in laid.windows]
         if not windows:
-            predicted = np.empty(len(rows), dtype=np.int16)
-            logits = np.empty((len(rows), self.model.config.num_labels), dtype=np.float16)
+            predicted = np.empty(len(rows), np.int16)
+            logits = np.empty((len(rows), self.model.config.num_labels), np.float16)
             for batch, _, output in self._outputs(rows):
                 of_batch = output.logits.float()
-                predicted[batch] = of_batch.argmax(dim=-1).cpu().numpy()
+                predicted[batch] = of_batch.argmax(-1).cpu().numpy()
                 logits[batch] = of_batch.cpu().numpy()
             if self.order is None:
                 return predicted, logits
             return self.order[predicted].astype(predicted.dtype), logits[:, np.argsort(self.order)]
-        scores, places = np.empty(len(rows)), np.empty((len(rows), 2), dtype=np.int64)
+        scores, places = np.empty(len(rows)), np.empty((len(rows), 2), int)
         context = np.array([(window.offset, window.offset + window.n) for window in windows])
         for batch, length, output in self._outputs(rows):
             place = torch.arange(length, device=self.device)
@@ -291,7 +292,7 @@ class Tuned:
                 self.recipe.longest_answer,
             )
             scores[batch] = score.cpu().numpy()
-            places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
+            places[batch] = torch.stack([first, last], 1).cpu().numpy()
         ends = np.cumsum([len(laid.windows) for laid in sets])[:-1]
         parts = zip(sets, np.split(scores, ends), np.split(places, ends), strict=True)
         best = [best_answers(laid.windows, *of_set, laid.n) for laid, *of_set in parts]
@@ -299,7 +300,7 @@ class Tuned:
         return np.concatenate(answers), np.concatenate(highest).astype(np.float16)
 
     @without_gradients
-    def _outputs(self, rows: Sequence[Row]) -> Iterator[tuple[np.ndarray, int, Any]]:
+    def _outputs(self, rows: Sequence[Row]) -> Iterator[tuple[ndarray, int, Any]]:
         """Batches of rows, the length of each, and what the model puts out."""
         self.model.eval()
         for batch in batches([len(row["input_ids"]) for row in rows]):
@@ -309,7 +310,7 @@ class Tuned:
             yield batch, inputs_of_batch["input_ids"].shape[1], output
 
 
-def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
+def score(asked: Examples | Questions, predicted: ndarray) -> float:
     """Share of the classes that are right; of places ``(n, 2)`` in contexts the mean F1.
 
     NaN for a set that was not asked.
@@ -327,7 +328,7 @@ class ClassesError(ValueError):
 
 def places_of_labels(
     config: Any, classes: Sequence[str], given: Mapping[str | int, str] | None = None
-) -> np.ndarray:
+) -> ndarray:
     """The place in ``classes`` of each of a model's labels: int64 ``(n_labels,)``, a permutation.
 
     ``given``: the model's label, by its name or number → our class. None: by their names, whatever

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks, progress
 from xlx.results.deferred import deferred
@@ -32,9 +33,9 @@ _MARKS = ("▁", "Ġ", " ")
 class WordStates:
     """Hidden states of the words of a list of sentences, in their order."""
 
-    states: np.ndarray  # float32, (n_layers + 1, n_kept_words, dim)
-    sentence: np.ndarray  # (n_kept_words,): which sentence a vector's word is in
-    word: np.ndarray  # (n_kept_words,): and which of its words it is
+    states: ndarray  # float32, (n_layers + 1, n_kept_words, dim)
+    sentence: ndarray  # (n_kept_words,): which sentence a vector's word is in
+    word: ndarray  # (n_kept_words,): and which of its words it is
     n_cut: int  # words that lost a subword, or all, as their sentence was too long
     n_empty: int  # words of which the tokenizer made no subword
 
@@ -95,10 +96,10 @@ class _Pieces:
     """
 
     ids: list[int]
-    words: np.ndarray
-    rows: np.ndarray
-    tokens: np.ndarray
-    shares: np.ndarray
+    words: ndarray
+    rows: ndarray
+    tokens: ndarray
+    shares: ndarray
     n_cut: int
     n_empty: int
 
@@ -135,7 +136,7 @@ def _subwords(encoder: Encoder, words: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _choose(
-    ids: list[int], start: int, owner: np.ndarray, whole: np.ndarray, marks: list[int], subword: str
+    ids: list[int], start: int, owner: ndarray, whole: ndarray, marks: list[int], subword: str
 ) -> _Pieces:
     """Which tokens make which word's vector.
 
@@ -173,7 +174,7 @@ def _frame(encoder: Encoder) -> tuple[list[int], list[int], bool]:
     raise ValueError(f"the tokenizer of {encoder.name!r} {problem}")
 
 
-def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:
+def _forward(encoder: Encoder, sentences: list[_Pieces]) -> ndarray:
     """One batch through the model: float32 ``(n_layers + 1, n_words, dim)``, in order."""
     layers = states.hidden_states(encoder, [{"input_ids": sentence.ids} for sentence in sentences])
     most = max(len(sentence.words) for sentence in sentences)

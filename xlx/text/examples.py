@@ -144,27 +144,19 @@ def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
     TextError, and so is nothing left.
     """
     reference = _first(by_language)
-    places = {code: {name: i for i, name in enumerate(x.ids)} for code, x in by_language.items()}
+    labels = {x: dict(zip(y.ids, y.row_labels, strict=True)) for x, y in by_language.items()}
     for language, rows in by_language.items():
-        if len(places[language]) < len(rows):
+        if len(labels[language]) < len(rows):
             raise TextError(f"{rows.name}: an id occurs twice, so it names no {rows.unit}")
-    labels = {
-        code: dict(zip(rows.ids, rows.row_labels, strict=True))
-        for code, rows in by_language.items()
-    }
-    there = [
-        name for name in reference.ids if all(name in row_labels for row_labels in labels.values())
-    ]
-    alike = [
-        name for name in there if len({row_labels[name] for row_labels in labels.values()}) == 1
-    ]
+    there = [name for name in reference.ids if all(name in x for x in labels.values())]
+    alike = [name for name in there if len({x[name] for x in labels.values()}) == 1]
     if not alike:
         codes = ", ".join(by_language)
         raise TextError(f"no {reference.unit} of {reference.name} is in all of {codes}, one label")
-    sets = {
-        language: rows.at(places[language][name] for name in alike)
-        for language, rows in by_language.items()
-    }
+    sets = {}
+    for language, rows in by_language.items():
+        place = {name: i for i, name in enumerate(rows.ids)}
+        sets[language] = rows.at(place[name] for name in alike)
     left_out = {"missing": len(reference) - len(there), "other label": len(there) - len(alike)}
     return aligned(sets), left_out
 
@@ -249,7 +241,7 @@ class Examples(Rows):
     crossing: ClassVar[str] = "second"
 
     def __post_init__(self) -> None:
-        labels = self.labels.astype(np.int64)
+        labels = self.labels.astype(int)
         object.__setattr__(self, "labels", labels)
         super().__post_init__()
         if len(labels) and not (labels.min() >= 0 and labels.max() < len(self.classes)):

@@ -23,6 +23,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
+from pandas import DataFrame
 
 from xlx.results import checks, paths
 
@@ -129,14 +130,14 @@ def streamed_lines(file: Path) -> Iterator[str]:
                 first += len(some)
 
 
-def tsv(data: bytes, where: str) -> pd.DataFrame:
+def tsv(data: bytes, where: str) -> DataFrame:
     """A table parted by tabs, with a header, every cell as the text it is."""
     rows = [line.split("\t") for line in decode(data, where)]
     header = rows[0] if rows else []
     for number, row in enumerate(rows, 1):
         if (n := len(row)) != len(header):
             raise TextError(f"{where}, line {number}: {n} cells under a header of {len(header)}.")
-    return pd.DataFrame(rows[1:], columns=header, dtype=object)
+    return DataFrame(rows[1:], columns=header, dtype=object)
 
 
 def check_header(names: Iterable[str], where: str) -> None:
@@ -145,24 +146,24 @@ def check_header(names: Iterable[str], where: str) -> None:
         raise TextError(f"{where}: two columns are called {twice[0]!r}; rename or remove one.")
 
 
-def table_of(file: Path) -> pd.DataFrame:
+def table_of(file: Path) -> DataFrame:
     """A table of text: CSV, TSV, JSON lines, parquet (nested, too), TMX (one row per unit)."""
     table = _read_table(unpacked(file.read_bytes(), str(file)), file)
     check_header(table.columns, str(file))
     return table
 
 
-def _read_table(data: bytes, file: Path) -> pd.DataFrame:
+def _read_table(data: bytes, file: Path) -> DataFrame:
     where = str(file)
     try:
         if ".parquet" in file.suffixes:
             table = pd.read_parquet(io.BytesIO(data)).astype(object)  # what is no UTF-8 shows now
             nested = [x for x in table if len(table) and isinstance(table[x].iloc[0], dict)]
-            return pd.concat([table, *(pd.DataFrame([*table[x]]) for x in nested)], axis=1)
+            return pd.concat([table, *(DataFrame([*table[x]]) for x in nested)], axis=1)
         if ".jsonl" in file.suffixes:
-            return pd.DataFrame(map(json.loads, decode(data, where)), dtype=object)
+            return DataFrame(map(json.loads, decode(data, where)), dtype=object)
         if ".tmx" in file.suffixes:
-            return pd.DataFrame(
+            return DataFrame(
                 {"id": unit.get("tuid")}
                 | {
                     (variant.get(_LANG) or variant.get("lang")): _segment(variant.find("seg"))
@@ -179,7 +180,7 @@ def _read_table(data: bytes, file: Path) -> pd.DataFrame:
         for number, row in enumerate(rows, 1):
             if (n := len(row)) != len(names):
                 raise TextError(f"{where}, row {number}: {n} cells under a header of {len(names)}.")
-        return pd.DataFrame(rows, columns=names, dtype=object)
+        return DataFrame(rows, columns=names, dtype=object)
     except TextError:
         raise
     except Exception as error:  # of torn files: whatever pyarrow and expat raise
@@ -289,7 +290,7 @@ def _sentences_hash(sentences: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _table(data: bytes, where: str) -> pd.DataFrame:
+def _table(data: bytes, where: str) -> DataFrame:
     """A catalogue, with whole numbers in the columns that count something."""
     table = tsv(data, where)
     return table.astype({x: int for x in table if len(table) and table[x].str.isdigit().all()})
@@ -307,7 +308,7 @@ def _records(data: bytes, where: str) -> list[dict[str, Any]]:
     return _table(data, where).to_dict("records")
 
 
-def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
+def catalogue(kind: str, *, whole: bool = False) -> DataFrame:
     """What is shipped of a kind ("labelled", "questions", "trees"): one row per part that is read.
 
     With ``whole``, also the sources that end in "-whole": all of a public set of which a subset is

@@ -323,7 +323,8 @@ def resolved(
     if source is None:
         source = _DEFAULTS[task]
         if task == "NER" and path is None:
-            source = _entities(language, files.stamp("labelled")) or source
+            rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
+            source = "uner" if {*rows["source"]} == {"uner"} else source
     of_task = {name: about for name, about in _SOURCES.items() if about.task == task}
     checks.one_of(source, of_task, f"source of {task}", TextError)
     about = of_task[source]
@@ -335,13 +336,6 @@ def resolved(
     if path is not None and not about.layout:
         raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
     return language, source
-
-
-@lru_cache(maxsize=2**8)
-def _entities(language: str, _: tuple) -> str:
-    """The source of shipped entities where a language has no other than this one."""
-    rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
-    return "uner" if set(rows["source"]) == {"uner"} else ""
 
 
 def about_labelled(

@@ -327,7 +327,7 @@ def _has_two_i(code: str) -> bool:
 
 
 #: Languages written without spaces between words, as far as `words` knows them.
-SPACELESS: tuple[str, ...] = ("ja", "th", "zh")
+SPACELESS = ("ja", "th", "zh")
 #: Han, kana and their marks of repetition; half width too.
 _ALONE = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"

@@ -18,7 +18,7 @@ import tarfile
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -152,12 +152,9 @@ def _load_known(
     origin, there, where = ORIGINS[name], [*recorded(name)], name
     if path:
         if origin.shipped:
-            remedy_of_a_folder = "give a folder with your own text as the name instead of path="
-            remedy = (
-                'to read a copy elsewhere, load "flores200"'
-                if "flores200-" in name
-                else remedy_of_a_folder
-            )
+            remedy = "give a folder with your own text as the name instead of path="
+            if "flores200-" in name:
+                remedy = 'to read a copy elsewhere, load "flores200"'
             raise ValueError(f"{name} is shipped; {remedy}.")
         contents = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
         there, where = [x for x in there if f"{x}.{origin.suffix}" in contents], f"{name} in {path}"
@@ -322,18 +319,8 @@ _TABLES = re.compile(r"(.+)\.(tmx|csv|tsv|parquet|jsonl)(\.(gz|bz2|xz))?")
 #: Those in which each line says what it is of; columns of language, script and text in FLORES+.
 _PUBLISHED = re.compile(r"\.(parquet|jsonl)")
 _FLORES_PLUS = ("iso_639_3", "iso_15924", "text")
-#: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
-_TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
-#: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
-_NOT_VERSE = re.compile(r"#.*|\s*")
-#: A verse of it: two digits of the book, three each of chapter and verse. No text, no verse.
-_VERSE = re.compile(r"([0-9]{8})(?:\t(.*))?")
 #: The layouts of a folder.
-_BY_LINE, _BY_ID, _BY_VERSE = (
-    "one sentence a line",
-    "id and sentence a line",
-    "verses as in the Parallel Bible Corpus",
-)
+_BY_LINE, _BY_ID = "one sentence a line", "id and sentence a line"
 
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
@@ -353,7 +340,8 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         for key, file in names.items()
         if not columns
     }
-    layout = packing or _layout(names.values(), lines.values())
+    ids_first = (2 * sum(bool(re.match(r"\S+\t", x)) for x in y) > len(y) for y in lines.values())
+    layout = packing or (_BY_ID if any(ids_first) else _BY_LINE)
     segments = _segments(folder)
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
@@ -361,15 +349,12 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         first = min(file.name for file in names.values())
         raise TextError(f"{folder / _SEGMENTS}: the lines of {first} have ids; remove one of both.")
     else:
-        read = _verses if layout == _BY_VERSE else files.with_ids
         rows = {key: columns[keys[key]] for key in names if columns} or {
-            key: files.by_id(read(lines[key], where[key]), where[key]) for key in names
+            key: files.by_id(files.with_ids(lines[key], where[key]), where[key]) for key in names
         }
         ids, texts = files.in_common(rows)
         notes += _left_out(folder, rows, names, len(ids))
         segments = {"id": ids}
-        if layout == _BY_VERSE:
-            segments["domain"] = tuple(verse[:2] for verse in ids)
     first = {}
     for key, text in texts.items():
         if (same := first.setdefault(text, key)) != key:
@@ -377,7 +362,7 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
             notes.append(f"{both}; nothing tells these two languages apart.")
     called = {key: file.name for key, file in names.items()}
     first = next(iter(names.values()))
-    if not columns and not _TRANSLATION.fullmatch(first.name) and not _is_tag(first):
+    if not columns and not _is_tag(first):
         layout += f", names as {first.name}"
     return CorpusTexts(texts, called, segments, _SEGMENTS, tuple(notes)), layout
 
@@ -446,8 +431,7 @@ def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
     if not file.exists():
         return {}
     table = files.tsv(file.read_bytes(), str(file))
-    segments = {name: tuple(table[name]) for name in table}
-    return segments
+    return {name: tuple(table[name]) for name in table}
 
 
 def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
@@ -455,85 +439,40 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
 
     TextError where not two fit.
     """
-    by_tag = {}
-    of_code = {}
+    by_tag, ends = {}, {}
     there = named = _beside_left_out(folder)
     for file in there:
         if _PACKED.fullmatch(file.name) and is_tag(file.name.partition(".")[0]):
             raise TextError(f"{folder}: {file.name} is packed; unpack it first.")
-    ends = {}
     if not all(map(_is_tag, there)):
         ends = tags_at_an_end([files.unpacked_name(file.name) for file in there])
-        verses = [file for file in there if _TRANSLATION.fullmatch(file.name)]
-        alike = [file for file in there if files.unpacked_name(file.name) in ends]
-        named = max(verses, alike, key=len) or there
-        ends = ends if named is alike else {}
+        named = [file for file in there if files.unpacked_name(file.name) in ends] or there
     for file in named:
-        name = file.name
         checks.regular(file, TextError)
-        plain = files.unpacked_name(name)
-        tag = code = ends.get(plain) or Path(plain).stem
-        if translation := _TRANSLATION.fullmatch(name):
-            code = translation["code"]
-            tag = "_".join([code, *_script(file)])
+        plain = files.unpacked_name(file.name)
+        tag = ends.get(plain) or Path(plain).stem
         try:
             parse_tag(tag)
         except TextError as error:
-            raise TextError(f"{folder}: file {name} is no text of a language: {error}") from None
-        # A translation whose header names no script may be in that of any other.
-        same = by_tag.get(tag) or by_tag.get(code) or (of_code.get(code) if tag == code else None)
-        if same:
-            both = f"{same.name} and {name} are the same language"
+            what = f"file {file.name} is no text of a language: {error}"
+            raise TextError(f"{folder}: {what}") from None
+        if (same := by_tag.setdefault(tag, file)) is not file:
+            both = f"{same.name} and {file.name} are the same language"
             raise TextError(f"{folder}: {both}; keep one of them.")
-        by_tag[tag] = of_code[code] = file
     if not by_tag:
         inside = any(map(Path.is_dir, folder.iterdir()))
         what = "has no text, but subfolders" if inside else "is empty"
         raise TextError(f"{folder} {what}; it needs one text file a language, such as en.txt.")
     first, *others = by_tag.values()
     for file in others:
-        layouts = {bool(_TRANSLATION.fullmatch(x.name)) for x in (first, file)}
         # en, en.txt and en.txt.gz are read alike
         extensions = {Path(files.unpacked_name(x.name)).suffix or ".txt" for x in (first, file)}
-        if len(layouts) > 1 or (len(extensions) > 1 and not ends):
-            what = f"two {'layouts' if len(layouts) > 1 else 'extensions'}"
+        if len(extensions) > 1 and not ends:
             raise TextError(
-                f"{folder} holds {what}: {first.name} and {file.name} are not of one kind; keep "
-                "the files of one in a folder of their own."
+                f"{folder} holds two extensions: {first.name} and {file.name} are not of one kind; "
+                "keep the files of one in a folder of their own."
             )
     return by_tag, [file.name for file in there if file not in named]
-
-
-def _script(file: Path) -> list[str]:
-    """The script that the header of a translation names, if it does: [] or one ISO 15924 code."""
-    with file.open("rb") as lines:
-        for line in lines:
-            text = line.decode("utf-8-sig", errors="replace").rstrip()
-            if not _NOT_VERSE.fullmatch(text):
-                break
-            if script := re.fullmatch(r"# *ISO_15924: *([A-Z][a-z]{3})", text):
-                return [script[1]]
-    return []
-
-
-def _layout(files: Iterable[Path], lines: Iterable[list[str]]) -> str:
-    """Which layout these files, and their lines, have."""
-    if any(_TRANSLATION.fullmatch(file.name) for file in files):
-        return _BY_VERSE
-    for rows in lines:
-        if 2 * sum(bool(re.match(r"\S+\t", row)) for row in rows) > len(rows):
-            return _BY_ID
-    return _BY_LINE
-
-
-def _verses(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]:
-    """Number, id and text of the verses of the Parallel Bible Corpus."""
-    for number, line in enumerate(lines, 1):
-        if verse := _VERSE.fullmatch(line):
-            yield number, verse[1], verse[2] or ""
-        elif not _NOT_VERSE.fullmatch(line):
-            what = "not a verse (eight digits, a tab and text) nor a line that starts with #."
-            raise TextError(f"{where}, line {number}: {what}")
 
 
 def _left_out(

@@ -67,13 +67,13 @@ class Questions(Rows):
     @property
     def paragraphs(self) -> np.ndarray:
         """Which distinct context each question has: int64 (n,), numbered from 0 in order."""
-        number: dict[str, int] = {}
-        return np.array([number.setdefault(text, len(number)) for text in self.contexts], dtype=int)
+        number = {}
+        return np.array([number.setdefault(text, len(number)) for text in self.contexts], int)
 
     @property
     def lengths(self) -> np.ndarray:
         """Characters of each context: int64 ``(n,)``."""
-        return np.array([len(context) for context in self.contexts], dtype=int)
+        return np.array([len(context) for context in self.contexts], int)
 
     @cached_property
     def _hash(self) -> str:
