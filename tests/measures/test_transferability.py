@@ -247,7 +247,7 @@ def curve(training=TRAINED, translated=TRANSLATED, seeds=SEEDS, **options: objec
         (lambda: curve(translated={}), "no target languages"),
         (lambda: curve(translated={"fi": wrong(5, 41)}), r"translation to fi \(5, 41\)"),
         (lambda: curve(translated={"fi": TRAINED * 1}), "translation to fi must be a boolean"),
-        (lambda: curve(TRAINED[:, :1], {"fi": TRAINED[:, :1]}), "two training examples or more"),
+        (lambda: curve(TRAINED[:, :1], {"fi": TRAINED[:, :1]}), "groups, not two"),
         (lambda: curve(groups=np.zeros(41)), "in 1 groups, not two"),
         (lambda: curve(tolerance=0), "tolerance must be above 0"),
     ],
