@@ -239,7 +239,7 @@ def changed(split: Split, *, state: float | None = None, label: int | None = Non
         states[1, 4, 0] = state
     if label is not None:
         labels[1, 4] = label
-    return Split(states, labels, ["en", "de"])
+    return Split(states, labels)
 
 
 TRAIN, HELD = (toy([20, 20], seed=seed) for seed in range(2))
@@ -251,10 +251,10 @@ TRAIN, HELD = (toy([20, 20], seed=seed) for seed in range(2))
         (
             (changed(TRAIN, state=np.nan), HELD),
             {},
-            r"training split, group 1 \(de\): there is a NaN",
+            r"training split, group 1: there is a NaN",
         ),
         ((TRAIN, changed(HELD, state=np.inf)), {}, r"validation .* NaN or an infinite"),
-        ((changed(TRAIN, label=3), HELD), {}, r"training split, group 1 \(de\): .* label 3"),
+        ((changed(TRAIN, label=3), HELD), {}, r"training split, group 1: .* label 3"),
         ((toy([20, 1]), HELD), {}, "training split, group 1: 1 examples, and at least 2"),
         ((TRAIN, toy([9])), {}, r"validation .* have the shape \(1, 9, 6\), and not \(2"),
         ((Split(TRAIN.states, TRAIN.labels * 1.0), HELD), {}, "a whole number an example"),

@@ -560,9 +560,7 @@ def _topics(
     learnt = [labelled.load_labelled("TOPIC", SOURCE, split) for split in _LEARNT]
     splits = []
     for texts in learnt:
-        states = embed(encoder, texts.first, **options).states
-        names = [f"layer {i}" for i in range(len(states))]
-        splits.append(probes.Split(states, texts.labels, names))
+        splits.append(probes.Split(embed(encoder, texts.first, **options).states, texts.labels))
     fitted = probes.fit(*splits, len(TOPICS), seeds=seeds, device=encoder.device)
     commonest = np.bincount(learnt[0].labels).argmax()
     for code in codes:

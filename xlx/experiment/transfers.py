@@ -307,7 +307,7 @@ class Transfers:
         left out. The runs must be of one model and algorithm; a source without a checkpoint at the
         level is not there.
         """
-        return {key: lost for key, (lost, _) in self._lost(level, tolerance).items() if len(lost)}
+        return {key: lost for key, (lost, _) in self._lost(level, tolerance).items()}
 
     def _lost(self, level: float, tolerance: float) -> dict[tuple[str, str], tuple[ndarray, float]]:
         """(source, target) → `losses`, and the mean training error of the same checkpoints."""
@@ -321,14 +321,12 @@ class Transfers:
                     wrong = np.array([x.mean(0) for x in translated.values()])
                     lost.append(wrong - training.mean(0))
                     errors.append(training.mean())
-            error = float(np.mean(errors)) if errors else np.nan
-            by_target = (
-                np.moveaxis(lost, 0, 1) if lost else np.empty((len(self._targets(runs[0])), 0, 0))
-            )
-            table |= {
-                (names["source"], code): (x, error)
-                for code, x in zip(self._targets(runs[0]), by_target, strict=True)
-            }
+            if lost:
+                keys = [(names["source"], code) for code in self._targets(runs[0])]
+                error = float(np.mean(errors))
+                table |= {
+                    key: (x, error) for key, x in zip(keys, np.moveaxis(lost, 0, 1), strict=True)
+                }
         return table
 
     def gap_table(self, level: float = 0.0, tolerance: float = TOLERANCE) -> DataFrame:
@@ -341,7 +339,7 @@ class Transfers:
         ``checkpoints``, ``seeds``. A source without a checkpoint at the level has no rows.
         """
         groups = groups_of(next(iter(self.task.train.values())))
-        lost = {key: x for key, x in self._lost(level, tolerance).items() if len(x[0])}
+        lost = self._lost(level, tolerance)
         for source, (_, error) in {key[0]: x for key, x in lost.items()}.items():
             alike = [x for key, (x, _) in lost.items() if key[0] == source]
             lost[source, igap.MEAN_TARGET] = np.mean(alike, 0), error

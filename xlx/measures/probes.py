@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
-from xlx.results.settings import current
+from xlx.results.settings import usual_device
 
 torch = deferred("torch")
 
@@ -47,7 +47,6 @@ class Split:
 
     states: ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
     labels: ArrayLike  # whole numbers, (g, n) or (n,)
-    names: Sequence[str] | None = None  # of the groups, in messages and tables
 
 
 def stacked(states: Sequence[ndarray], labels: Sequence[ndarray]) -> Split:
@@ -202,12 +201,10 @@ class CheckedSplit:
     labels: ndarray  # (g, n)
     sizes: ndarray  # (g,)
     split: str
-    names: Sequence[str] | None
 
     def name(self, group: int) -> str:
         """Split and group, for messages."""
-        called = f" ({self.names[group]})" if self.names is not None else ""
-        return f"{self.split} split, group {group}{called}"
+        return f"{self.split} split, group {group}"
 
     def examples(self, group: int) -> tuple[torch.Tensor, torch.Tensor]:
         """States ``(n, d)`` and labels ``(n,)`` of the examples there are, in their order."""
@@ -240,8 +237,7 @@ def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
                 f"whole number an example, {shape[:2]} or {shape[1:2]}"
             )
         labels = np.broadcast_to(labels.astype(int), shape[:2])
-        names = split.names if split.names is not None else first.names
-        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(1), name, names)
+        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(1), name)
         for group in range(groups):
             if problem := _problem(whole, group, n_classes):
                 raise ValueError(f"{whole.name(group)}: {problem}")
@@ -269,8 +265,7 @@ def fitted_probes(
     groups: ndarray | None = None,
 ) -> Probes:
     """Probes of all groups, or of some; those of the others stay untrained."""
-    usual = "cuda" if torch.cuda.is_available() else "cpu"
-    device = torch.device(how.device or current().device or usual)
+    device = torch.device(how.device or usual_device())
     groups = np.arange(len(training.sizes)) if groups is None else groups
     n_groups, dim = len(training.sizes), training.states.shape[2]
     initial = [initial_weights(dim, n_classes, how.hidden, seed) for seed in how.seeds]
@@ -580,9 +575,8 @@ def evaluate_probes(
     training, held_out, tested = splits
     how = Fitting(**options)
     probes = fitted or fitted_probes(training, held_out, n_classes, how)
-    names = train.names if train.names is not None else np.arange(len(training.sizes))
     columns = {
-        "group": np.asarray(names)[:, None],
+        "group": np.arange(len(training.sizes))[:, None],
         "seed": np.array(probes.seeds),
         "n_train": training.sizes[:, None],
         "n_test": tested.sizes[:, None],

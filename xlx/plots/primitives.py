@@ -221,17 +221,9 @@ def scatter(
     for axes, part in on.each(table):
         for key, shown in style.shown(table, hue).items():
             rows = rows_of(part, **{hue: key}) if hue else part
-            axes.plot(
-                style.scale * rows[x],
-                style.scale * rows[y],
-                shown["marker"],
-                color=shown["color"],
-                alpha=style.alpha,
-                markeredgewidth=0.6 if shown["markerfacecolor"] == "white" else 0,
-                markerfacecolor=shown["markerfacecolor"],
-                markersize=style.size**0.5,
-                label=shown["label"],
-            )
+            marks = {"alpha": style.alpha, "markersize": style.size**0.5, "linestyle": "none"}
+            marks["markeredgewidth"] = 0.6 if shown["markerfacecolor"] == "white" else 0
+            axes.plot(style.scale * rows[x], style.scale * rows[y], **shown | marks)
         if "written" in part:
             named = part[part["written"] != ""]
             write(axes, named, style.scale * part[x], style.scale * part[y])

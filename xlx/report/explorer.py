@@ -75,17 +75,15 @@ def packed_scores(entries: Iterable[tuple[str, Scores]], **about: object) -> dic
     A key is "text|model|measure|space|step" (or "twin", "bag"), the text by its number;
     ``entries``: key → the place of its first row in the array, and the number of its layers.
     """
-    blocks, places, at = [], {}, 0
-    known = {}
+    known, places, at = {}, {}, 0
     for key, rows in entries:
         block = np.nan_to_num(np.rint(1000 * rows), nan=NO_SCORE).astype("<i2")
         content = block.tobytes()
         if content not in known:  # step 0 of a series is its untrained twin
             known[content] = [at, len(block)]
-            blocks.append(content)
             at += block.size
         places[key] = known[content]
-    scores = base64.b64encode(zlib.compress(b"".join(blocks), 9)).decode()
+    scores = base64.b64encode(zlib.compress(b"".join(known), 9)).decode()
     return {
         "spaces": SHOWN_SPACES,
         "measures": SHOWN_MEASURES,

@@ -366,15 +366,17 @@ def probe_rows(measured: Measured) -> DataFrame:
     codes, name, sizes = text_codes(measured.corpus), measured.model.name, measured.probes
     labelled = files.catalogue("labelled")
     labelled = labelled[labelled["language"].isin(codes)]
-    there = {task: [*rows.unique()] for task, rows in labelled.groupby("task")["language"]}
+    there = labelled.groupby("task")["language"].unique()
     options, tables = {"max_length": None, "seeds": sizes.seeds}, []
-    if of_words := there.get("POS"):
+    if "POS" in there:
         setup = probing.ProbeSetup("POS", *sizes.words, **options)
-        table = probing.monolingual(name, setup, of_words).rename(columns={"n_test": "n"})
+        table = probing.monolingual(name, setup, [*there["POS"]]).rename(columns={"n_test": "n"})
         learnt_in = table["language"].map(codes)
         tables.append(table.assign(probed="parts of speech", learnt_in=learnt_in))
-    if of_topics := there.get("TOPIC"):
-        table = probing.probe_topics([name], of_topics, n_test=sizes.topic_sentences, **options)
+    if "TOPIC" in there:
+        table = probing.probe_topics(
+            [name], [*there["TOPIC"]], n_test=sizes.topic_sentences, **options
+        )
         tables.append(table[~table["centred"]].assign(probed="topics", learnt_in=probing.SOURCE))
     return pd.concat([_at_layer(x, measured.layer, codes) for x in tables] or [DataFrame()])
 

@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 
 from xlx.results import provenance
-from xlx.results.settings import current, settings
+from xlx.results.settings import current, settings, usual_device
 
 #: Times that a call is given to another worker after one was lost with it.
 RETRIES = 20
@@ -48,10 +48,8 @@ def run(
 
 def n_workers() -> int:
     """Processes side by side: as the settings say, else one per core, or one on a GPU."""
-    import torch
-
-    device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return current().workers or (1 if device.startswith("cuda") else joblib.cpu_count())
+    on_gpu = usual_device().startswith("cuda")
+    return current().workers or (1 if on_gpu else joblib.cpu_count())
 
 
 def _values(function: Callable[..., Any], arguments: tuple, alone: bool) -> Iterator[Any]:

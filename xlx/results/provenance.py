@@ -20,7 +20,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from xlx.results import paths
-from xlx.results.settings import current
+from xlx.results.settings import usual_device
 
 PACKAGE = "xlx"
 #: Folders of the repository whose modules compute, too; the package itself may lie elsewhere.
@@ -175,7 +175,7 @@ def environment() -> dict[str, str | int]:
     """Versions, processor, device, threads, commit and date, as columns of a result."""
     import torch
 
-    device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = usual_device()
     return {
         **{name: _version(name) for name in (PACKAGE, "torch", "transformers")},
         "python": platform.python_version(),

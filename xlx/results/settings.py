@@ -68,6 +68,13 @@ def current() -> Settings:
     return _current
 
 
+def usual_device() -> str:
+    """What is computed on: the setting, or CUDA where there is one."""
+    import torch
+
+    return current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
 class settings:
     """Change settings: for good as a statement, for a while as a context.
 

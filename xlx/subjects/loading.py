@@ -22,7 +22,7 @@ import pandas as pd
 
 from xlx.results import checks, paths
 from xlx.results.deferred import deferred, without_gradients
-from xlx.results.settings import current
+from xlx.results.settings import current, usual_device
 from xlx.results.store import written_whole
 from xlx.subjects import folders, identity
 from xlx.subjects.identity import Identity, Name, content_of, model_files
@@ -501,8 +501,7 @@ def fastest_type(device: str | torch.device | None) -> str:
 
 def device_of(device: str | torch.device | None) -> torch.device:
     """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
-    device = current().device if device is None else device
-    return checks.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return checks.device(usual_device() if device is None else device)
 
 
 def task_model(
