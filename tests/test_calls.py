@@ -389,7 +389,6 @@ def of_models(folder: Path) -> Faces:
                 "setup": probing.ProbeSetup(**setup),
                 "codes": ["en"],
                 "control": False,
-                "online": False,
                 "entities": False,
             },
         ),

@@ -151,7 +151,7 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
                 numbered.execution_count = count if cell.source.strip() else None
     for paragraph in paragraphs(notebook):
         paragraph.write_back()
-    with written_whole(source) as part:
+    with written_whole(source, durable=False) as part:
         notebook_format().write(notebook, part)
     os.utime(executed)  # still newer than the notebook: Make need not run it again
     return source

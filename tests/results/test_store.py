@@ -100,7 +100,9 @@ def test_a_killed_process_leaves_nothing_that_is_taken_for_a_file(tmp_path: Path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_there_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def written(text: str, error: BaseException | None = None) -> None:
         with written_whole(tmp_path / "folder") as beside:
             beside.mkdir()
@@ -110,6 +112,10 @@ def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         written("half", KeyboardInterrupt())
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails(FULL))
+        with pytest.raises(OSError, match="No space"):
+            written("not on the disk")
     assert list(tmp_path.iterdir()) == []
     written("first")
     written("second")  # of two processes the faster one's stays

@@ -437,7 +437,7 @@ def transfer_task(
     """
     asked = {"models": names, "sources": sources, "recipes": recipes, "seeds": seeds}
     asked = [checks.several(values, what) for what, values in asked.items()]
-    for source in sources:
+    for source in asked[1]:
         checks.one_of(source, task.train, f"source of {task.name}")
     jobs = [
         Job(name, task.train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))

@@ -108,7 +108,7 @@ class Mexa(options.Measuring):
             return
 
         def measure(model: ReportedModel) -> Result:
-            table = pivot_rows(model, corpus, codes)
+            table = ranked_pivots(model, corpus, codes)
             best = f"{model.label} is aligned best with {', '.join(table['name'][:3])} as pivot"
             return [best], {"pivots": table}
 
@@ -122,7 +122,7 @@ class Mexa(options.Measuring):
         return scores[scores["language"] == pivot].set_index("task")["score"].to_dict()
 
 
-def pivot_rows(model: ReportedModel, corpus: ParallelCorpus, pivots: Sequence[str]) -> DataFrame:
+def ranked_pivots(model: ReportedModel, corpus: ParallelCorpus, pivots: Sequence[str]) -> DataFrame:
     """How well all other languages are aligned with each pivot, a row each, the best first.
 
     ``mean`` of MEXA over the others, at the ``layer`` where the mean of all pairs is highest, and

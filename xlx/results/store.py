@@ -91,16 +91,21 @@ def digest_of(path: Path, but: int = 0) -> str:
 
 
 @contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def written_whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """A name beside `path` to write a file or a folder to: it becomes `path` when all is written.
 
     Or it goes. Of two processes that write a folder the faster one's stays; a folder in the place
-    of a file is laid aside.
+    of a file is laid aside. If `durable`, a power cut does not undo it.
     """
     beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.0.tmp")
     sweep(path)
     try:
         yield beside
+        if durable:
+            for file in [beside, *beside.rglob("*")]:
+                if file.is_file():
+                    with file.open("rb") as written:
+                        os.fsync(written.fileno())
         try:
             os.replace(beside, path)
         except OSError:
@@ -114,13 +119,18 @@ def written_whole(path: Path) -> Iterator[Path]:
     except BaseException:  # also on an interrupt
         remove(beside)
         raise
+    if durable:
+        with contextlib.suppress(OSError):  # not every system can
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
 
 def write_whole(path: Path, content: bytes | bytearray) -> None:
     """Put `content` at `path`, whole or not at all. Raises StoreError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as beside:
+        with written_whole(path, durable=False) as beside:
             beside.write_bytes(content)
     except OSError as error:
         message = (

@@ -104,7 +104,7 @@ def untrained_folder(name: Name, seed: int) -> Path:
         torch.manual_seed(seed)
         model = AutoModel.from_config(config, dtype=torch.float32)
     made.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(made) as beside:
+    with written_whole(made, durable=False) as beside:
         beside.mkdir()
         with folders.quiet():
             model.save_pretrained(beside)
