@@ -93,6 +93,25 @@ def only(examples: Examples, part: str) -> Examples:
     )
 
 
+def wrong_premises(pairs: Examples) -> Examples:
+    """The pairs, each with the first text of another, which is not the same text.
+
+    Pairs with one first text are put side by side, where the first of them stands; first texts then
+    move by half of all pairs. TextError where more than half have one text, as none is left then.
+    """
+    places: dict[str, int] = {}
+    order = np.argsort(
+        [places.setdefault(text, i) for i, text in enumerate(pairs.first)], stable=True
+    )
+    moved = dict(zip(order.tolist(), np.roll(order, -(len(order) // 2)).tolist(), strict=True))
+    wrong = tuple(pairs.first[moved[i]] for i in range(len(pairs)))
+    if any(a == b for a, b in zip(wrong, pairs.first, strict=True)):
+        raise TextError(
+            f"{pairs.name}: more than half of the pairs have one first text; take others"
+        )
+    return replace(pairs, first=wrong)
+
+
 def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
     """Raise TextError for parts that an example does not have, or for none."""
     strange = [part for part in parts if part not in _PARTS]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shared import controls
 from shared.likelihood import Texts
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject, cached, subject_scores
@@ -212,7 +213,7 @@ def inference(source: str, target: str, premises: str = "right") -> Texts:
     """Pairs of XNLI, premise in one language and the rest in another, with each answer between.
 
     A question stands behind the premise (XGLM, Lin et al. 2022, Table 5, in the target's words).
-    ``premises``: "right", "none", or "wrong", those of the pair before in the same draw.
+    ``premises``: "right", "none", or "wrong" (`controls.wrong_premises`).
     """
     first, second = (
         labelled.load_labelled("NLI", x, "test", source="xnli-whole").take(N_PAIRS, 1)
@@ -220,9 +221,9 @@ def inference(source: str, target: str, premises: str = "right") -> Texts:
     )
     question, *answers = asked().loc[target, ["question", *labelled.NLI]]
     before = {
-        "right": [*first.first],
+        "right": first.first,
         "none": [""] * N_PAIRS,
-        "wrong": [first.first[i - 1] for i in range(N_PAIRS)],
+        "wrong": controls.wrong_premises(first).first,
     }[premises]
     return Texts(
         [f"{text.rstrip('.。!?')}{question}" for text in before],

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixing_2_paraphrase import word_distances
-from shared import controls
+from shared import controls, held_out
 from tests.text.made import CODES, TEXT, asked, pairs
 from tests.text.made import examples as some
 from xlx.text.examples import Examples, crossed
@@ -142,3 +142,23 @@ def test_questionless_keeps_all_but_the_questions() -> None:
     assert found.questions == ("",) * 4
     assert replace(found, questions=made.questions, name=made.name) == made
     assert (word_distances(found) == 384).all()
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=12))
+def test_a_wrong_premise_is_never_the_right_one(premises: list[str]) -> None:
+    n, ids = len(premises), tuple(map(str, range(len(premises))))
+    whole = some(first=tuple(premises), second=ids, ids=ids, labels=np.zeros(n, int))
+    if max(Counter(premises).values()) > n / 2:
+        with pytest.raises(TextError, match="more than half of the pairs"):
+            controls.wrong_premises(whole)
+        return
+    changed = controls.wrong_premises(whole)
+    assert Counter(changed.first) == Counter(premises)
+    assert not [a for a, b in zip(changed.first, premises, strict=True) if a == b]
+    assert replace(changed, first=whole.first).text_hash() == whole.text_hash()
+
+
+def test_whoever_is_asked_about_wrong_premises_is_asked_about_the_same_texts() -> None:
+    right, wrong = (held_out.inference("fr", "en", x).contexts for x in ("right", "wrong"))
+    assert sorted(right) == sorted(wrong)
+    assert not [a for a, b in zip(right, wrong, strict=True) if a == b]
