@@ -10,7 +10,7 @@ import pandas as pd
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
-from shared.mexa_tables import load_text
+from shared.mexa_tables import language_families, language_scripts, load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points
 from xlx.experiment.grids import Grid
@@ -102,52 +102,59 @@ def pair_predictors(
     scores: np.ndarray,
     overlap: np.ndarray,
     measures: Sequence[str],
-    pooling: str = "mean",
 ) -> pd.DataFrame:
-    """One row per ordered pair of two languages: its score, overlap, and measures of frozen states.
+    """One row per ordered pair of two languages: its ratio, and what may predict it.
 
-    ``scores`` and ``overlap`` are ``(L, L)``; measures are means over layers and both directions
-    of a parallel ``corpus``. ``within`` is the mean score within the two languages.
+    ``ratio``: the score as a share of the mean score within the two languages. ``scores`` and
+    ``overlap`` are ``(L, L)``; ``kinship`` is 2 for one family and 1 for one script, added up;
+    measures are means over layers and both directions of a parallel ``corpus``.
     """
     text = load_text(corpus, list(languages), None)
-    (scored,) = subject_scores([model], text, measures, pooling=pooling, max_length=None)
+    (scored,) = subject_scores([model], text, measures, pooling="mean", max_length=None)
     table = scored.table()
     table["pair"] = [
         "-".join(sorted(x)) for x in zip(table["language_1"], table["language_2"], strict=True)
     ]
     means = table.groupby(["pair", "task"])["score"].mean().unstack()
     within, rows = np.diagonal(scores), []
+    family, script = language_families(languages), language_scripts(corpus)
     for (i, a), (j, b) in product(enumerate(languages), repeat=2):
         if i != j:
-            row = {"source": a, "target": b, "score": scores[i, j], "overlap": overlap[i, j]}
-            row |= {"within": (within[i] + within[j]) / 2}
+            row = {"source": a, "target": b, "overlap": overlap[i, j]}
+            row |= {"ratio": 2 * scores[i, j] / (within[i] + within[j])}
+            row |= {"kinship": 2 * (family[a] == family[b]) + (script[a] == script[b])}
             rows.append(row | means.loc["-".join(sorted((a, b)))].to_dict())
     return pd.DataFrame(rows)
 
 
 def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Regressions of a pair's score: one standard deviation of a predictor, R², held-out R².
+    """Regressions of a pair's ratio: one standard deviation of a predictor, R², held-out R².
 
-    Errors are clustered by both languages (dyadic). Held out: all pairs with one language are
-    predicted from the pairs without it, and compared with the mean of these.
+    Errors are clustered by both languages (dyadic). Held out: all pairs with one language, or with
+    one family, are predicted from the pairs without it, and compared with the mean of these.
     """
     ends, rows = ["source", "target"], {}
+    families = table[ends].replace(language_families(np.unique(table[ends])))
+    left_out = {"language": with_language(table), "family": with_language(families)}
     for name, terms in readings.items():
         scaled = table.assign(**{x: (table[x] - table[x].mean()) / table[x].std() for x in terms})
         try:
-            fit = regressions.regression(scaled, "score", list(terms), clusters=ends)
-            unseen = round(held_out(scaled, "score", terms, with_language(scaled)), 2)
+            fit = regressions.regression(scaled, "ratio", list(terms), clusters=ends)
+            unseen = {
+                f"R² on a {x} held out": round(held_out(scaled, "ratio", terms, masks), 2)
+                for x, masks in left_out.items()
+            }
         except ValueError:  # too few languages
             continue
         lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
         coefficients = [
-            f"{t} {100 * c:+.1f} ({100 * a:.1f} to {100 * b:.1f})"
+            f"{t} {100 * c:+.0f} ({100 * a:.0f} to {100 * b:.0f})"
             for t, c, a, b in lines[["term", "coefficient", "low", "high"]].itertuples(index=False)
         ]
         rows[name] = {
-            "points for one SD": "; ".join(coefficients),
+            "per cent for one SD": "; ".join(coefficients),
             "R²": round(fit.r_squared, 2),
-            "R² on a language held out": unseen,
+            **unseen,
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -99,17 +99,13 @@ def wrong_premises(pairs: Examples) -> Examples:
     Pairs with one first text are put side by side, where the first of them stands; first texts then
     move by half of all pairs. TextError where more than half have one text, as none is left then.
     """
-    places: dict[str, int] = {}
-    order = np.argsort(
-        [places.setdefault(text, i) for i, text in enumerate(pairs.first)], stable=True
-    )
-    moved = dict(zip(order.tolist(), np.roll(order, -(len(order) // 2)).tolist(), strict=True))
-    wrong = tuple(pairs.first[moved[i]] for i in range(len(pairs)))
-    if any(a == b for a, b in zip(wrong, pairs.first, strict=True)):
-        raise TextError(
-            f"{pairs.name}: more than half of the pairs have one first text; take others"
-        )
-    return replace(pairs, first=wrong)
+    texts = np.array(pairs.first, dtype=object)
+    _, at, which = np.unique(texts, return_index=True, return_inverse=True)
+    order, wrong = np.argsort(at[which], kind="stable"), texts.copy()
+    wrong[order] = np.roll(texts[order], len(texts) // 2)
+    if (wrong == texts).any():
+        raise TextError(f"{pairs.name}: more than half of the pairs have one first text")
+    return replace(pairs, first=tuple(wrong))
 
 
 def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
