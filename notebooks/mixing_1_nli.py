@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
 from shared import claims, mixing_tables, regressions
+from shared.abx_tables import pair_scores
+from shared.igap_tables import both_directions
 from shared.mexa_tables import language_families, language_scripts, load_text
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points
@@ -111,20 +113,20 @@ def pair_predictors(
     """
     text = load_text(corpus, list(languages), None)
     (scored,) = subject_scores([model], text, measures, pooling="mean", max_length=None)
-    table = scored.table()
-    table["pair"] = [
-        "-".join(sorted(x)) for x in zip(table["language_1"], table["language_2"], strict=True)
-    ]
-    means = table.groupby(["pair", "task"])["score"].mean().unstack()
-    within, rows = np.diagonal(scores), []
-    family, script = language_families(languages), language_scripts(corpus)
-    for (i, a), (j, b) in product(enumerate(languages), repeat=2):
-        if i != j:
-            row = {"source": a, "target": b, "overlap": overlap[i, j]}
-            row |= {"ratio": 2 * scores[i, j] / (within[i] + within[j])}
-            row |= {"kinship": 2 * (family[a] == family[b]) + (script[a] == script[b])}
-            rows.append(row | means.loc["-".join(sorted((a, b)))].to_dict())
-    return pd.DataFrame(rows)
+    pairs = pd.concat(both_directions(pair_scores(scored.table())))
+    table = pairs.pivot_table("score", ["source", "target"], "metric")
+    ends = table.index.to_frame()
+    first, second = (pd.Index(languages).get_indexer(ends[x]) for x in ends)
+    script, family = (
+        ends.replace(x).nunique(axis=1).eq(1)
+        for x in (language_scripts(corpus), language_families(languages))
+    )
+    within = np.diagonal(scores)
+    return table.assign(
+        ratio=2 * scores[first, second] / (within[first] + within[second]),
+        overlap=overlap[first, second],
+        kinship=script + 2 * family,
+    ).reset_index()
 
 
 def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.DataFrame:
@@ -233,11 +235,6 @@ def over_cells(
         above = (values[:, mask].mean(axis=(0, 2)) > 0).sum()
         rows[name] = (*ends, f"{above} of {mask.sum()}")
     return pd.DataFrame.from_dict(rows, "index", columns=[*ENDS, "above zero"])
-
-
-def drops(values: Mapping[str, np.ndarray], across: np.ndarray) -> dict[str, float]:
-    """The mean of values ``(S, L, L, n)`` within less that across, by name."""
-    return {name: x[:, ~across].mean() - x[:, across].mean() for name, x in values.items()}
 
 
 def rival_gains(
