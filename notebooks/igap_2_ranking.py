@@ -18,23 +18,20 @@ from matplotlib.patches import Patch
 from shared import ranking
 from shared.claims import ENDS, crossed
 from shared.shown import as_points, in_points
-from xlx.experiment.transfers import (
-    DIRECTION,
-    Transfers,
-    TransferTask,
-    shared_subwords,
-    transfer_task,
-)
+from xlx.experiment.transfers import DIRECTION, Transfers, TransferTask, transfer_task
 from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, number
 from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
 from xlx.plots.style import BLUE, GUESSING, HIGH, MEASURES, handle, look, styled
 from xlx.results.deferred import deferred
+from xlx.subjects import loading
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
 
 stats = deferred("scipy.stats")
+feature_extraction = deferred("sklearn.feature_extraction.text")
+preprocessing = deferred("sklearn.preprocessing")
 
 FROZEN_LABELS = "random labels, frozen"
 #: What another source has in the place of a metric: test accuracies, or IGAP.
@@ -328,28 +325,36 @@ def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
 # --- memory ---------------------------------------------------------------------------------------
 
 
-def without_fine_tuning(frozen: pd.DataFrame, fine_tuned: pd.Series) -> tuple[float, ...]:
-    """Correlation of `memorised_gaps` of a layer with IGAP over directions: r, its interval."""
-    both = frozen.set_index(["source", "target"]).join(fine_tuned.rename("igap"), how="inner")
-    if len(both) < 3:
-        return (np.nan,) * 3
-    r = statistics.correlation(both.reset_index(), "gap", "igap", languages=("source", "target"))
-    return r.value, r.low, r.high
+def shared_most(task: TransferTask, tokenizer: str) -> dict[str, np.ndarray]:
+    """Of translations by target the sentence of the first language with most shared subwords.
+
+    Places ``(n,)``: by the cosine of counts, as in `transfers.shared_subwords`.
+    """
+    counter = feature_extraction.CountVectorizer(analyzer=loading.tokenizer(tokenizer).tokenize)
+    texts = {code: part.first for code, part in task.train.items()}
+    counter.fit(itertools.chain(*texts.values()))
+    first, *others = ((code, counter.transform(x)) for code, x in texts.items())
+    source = preprocessing.normalize(first[1]).T
+    return {code: (x @ source).toarray().argmax(axis=1) for code, x in others}
 
 
 def memory_table(
     measured: Mapping[str, Transfers], tokenizer: str, tolerance: float
-) -> pd.DataFrame:
-    """IGAP with random labels by target, in points, beside what shared subwords lose alone."""
-    table = {}
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """IGAP with random labels by target, in points, beside what shared subwords lose alone.
+
+    And, by model, how much more these lose, mean over targets: ``value``, ``low``, ``high``.
+    """
+    task, table, ahead = next(iter(measured.values())).task, {}, {}
+    labels, n = next(iter(task.train.values())).labels, np.arange(task.n_train)
+    wrong = {code: labels[x] != labels for code, x in shared_most(task, tokenizer).items()}
+    strings = pd.DataFrame({"strings": {code: x.mean() for code, x in wrong.items()}})
+    strings.loc[MEAN_TARGET] = strings.mean()
     for model, of_model in measured.items():
-        curve = of_model.curves([0.0], tolerance).set_index("target")
-        table[model] = as_points(curve, "igap")
-    task = next(iter(measured.values())).task
-    strings = shared_subwords(tokenizer, task, task.languages[:1]).set_index("target")
-    strings.loc[MEAN_TARGET] = strings[["found", "interlingual"]].mean()
-    strings = strings.rename(columns={"interlingual": "strings", "found": "found by strings"})
-    return pd.DataFrame(table).join(strings[["strings", "found by strings"]].map(in_points))
+        table[model] = as_points(of_model.gap_table(0.0, tolerance), "value").droplevel("source")
+        losses = of_model.losses(0.0, tolerance).items()
+        ahead[model] = crossed_interval(np.mean([wrong[x] - y for (_, x), y in losses], axis=0), n)
+    return pd.DataFrame(table).join(strings.map(in_points)), pd.DataFrame(ahead, ENDS).T
 
 
 def partly_random(task: TransferTask, ratio: float, seed: int) -> TransferTask:

@@ -11,7 +11,7 @@ import igap_3_models
 from shared import courses
 from shared.claims import UNTOLD, crossed
 from tests.experiment.test_transfers import made, made_run, task
-from xlx.experiment.transfers import Transfers, TransferTask
+from xlx.experiment.transfers import Transfers, TransferTask, shared_subwords
 from xlx.text.examples import Examples
 
 
@@ -135,6 +135,15 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
     assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
     assert ahead["told"].tolist() == [UNTOLD, "above", "above"]
+
+
+def test_sentences_that_share_most_are_those_of_the_table() -> None:
+    learnt = with_words()
+    table = shared_subwords("mini-xlmr", learnt, ["en"]).set_index("target")["found"]
+    places = igap_2_ranking.shared_most(learnt, "mini-xlmr")
+    shares = {code: (x == np.arange(learnt.n_train)).mean() for code, x in places.items()}
+    assert shares == pytest.approx(table.to_dict())
+    assert min(shares.values()) > 0.5
 
 
 def test_what_all_runs_do_in_the_course_of_time_is_no_correlation() -> None:
