@@ -38,7 +38,6 @@ def regression(
     predictors: Sequence[str],
     *,
     clusters: Sequence[str] = (),
-    effects: Sequence[str] = (),
 ) -> Regression:
     """Regress an outcome on predictors, with several views of how sure the coefficients are.
 
@@ -62,25 +61,22 @@ def regression(
     as source and as target, simulated 95 % intervals hold the truth in some 47 % (classical), 72 %
     (clustered) and 86 % (dyadic) of cases.
 
-    ``clusters``: the two columns that name the languages of a pair, for the last two. ``effects``:
-    columns of which every name has an intercept of its own; what makes a language a good source, or
-    an easy target, for all others is then taken out, and there is no row of an intercept.
+    ``clusters``: the two columns that name the languages of a pair, for the last two.
 
     ValueError for a column or number missing; no more rows than terms; an outcome or predictor that
-    is the same in all rows; predictors of which one follows from the others or from the effects; a
+    is the same in all rows; predictors of which one follows from the others; a
     cluster column with a single cluster.
     """
-    fit = least_squares(table, outcome, predictors, effects)
-    shown = slice(1 if effects else 0, 1 + len(predictors))
-    coefficient = fit.params[shown]
+    fit = least_squares(table, outcome, predictors)
+    coefficient = fit.params
     rows = []
-    for kind, (covariance, df) in _covariances(fit, table, clusters, shown).items():
+    for kind, (covariance, df) in _covariances(fit, table, clusters).items():
         error = np.sqrt(np.diag(covariance))
         width = stats.t.ppf((1 + LEVEL) / 2, df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             p_value = 2 * stats.t.sf(np.abs(coefficient / error), df)
         view = {
-            "term": ["intercept", *predictors][shown],
+            "term": ["intercept", *predictors],
             "coefficient": coefficient,
             "errors": kind,
             "error": error,
@@ -133,17 +129,13 @@ def _covariances(
     fit: linear_model.RegressionResults,
     table: pd.DataFrame,
     clusters: Sequence[str],
-    shown: slice = slice(None),
 ) -> dict[str, tuple[np.ndarray, int]]:
     """Kind of error → covariance of the coefficients that are kept, and its df."""
     df = int(fit.df_resid)
     robust = fit.cov_HC3
     if fit.get_influence().hat_matrix_diag.max() > 1 - ROUNDING:  # HC3 divides by 1 - leverage
         robust = np.full_like(robust, np.nan)
-    views = {
-        kind: (covariance[shown, shown], df)
-        for kind, covariance in (("classical", fit.cov_params()), ("robust", robust))
-    }
+    views = {"classical": (fit.cov_params(), df), "robust": (robust, df)}
     if not clusters:
         return views
     codes, n_names = language_codes(table, clusters)
@@ -151,9 +143,9 @@ def _covariances(
     for name, size in zip(clusters, sizes, strict=True):
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
-    both, first, second = (part[shown, shown] for part in sandwich.cov_cluster_2groups(fit, codes))
+    both, first, second = sandwich.cov_cluster_2groups(fit, codes)
     views["clustered"] = _positive(both, first + second), min(sizes) - 1
-    views["dyadic"] = _positive(*(part[shown, shown] for part in _dyadic(fit, codes))), n_names - 1
+    views["dyadic"] = _positive(*_dyadic(fit, codes)), n_names - 1
     return views
 
 

@@ -96,8 +96,8 @@ def test_the_cross_classified_model_is_statsmodels_mixed_model() -> None:
     assert (found["df"] == 8).all()
     (rows,) = transfer(outlier=False).values()  # no level of pairs: least squares
     found = pair_regressions.cross_classified(rows, TERMS)
-    expected = regressions.regression(rows, "accuracy", TERMS, effects=ENDS).table
-    np.testing.assert_allclose(found["error"], expected["error"][:2], rtol=1e-3)
+    expected = regressions.least_squares(rows, "accuracy", TERMS, ENDS)
+    np.testing.assert_allclose(found["error"], expected.bse[1:3], rtol=1e-3)
 
 
 def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
