@@ -230,7 +230,7 @@ def units() -> list[Unit]:
         *(_igap(x, seed) for seed in first for x in INFERENCE if x not in ("en", "de", "zh")),
         *(_blind_reader(seed) for seed in first),
         *(_by_heart(source, draw) for draw in first for source in ("en", "de", "zh")),
-        *(_run(f"negation-en-seed{x}", 40, partial(shipped_job, NEGATION, x)) for x in first),
+        *(_run(f"negation-en-seed{x}", 17, partial(shipped_job, NEGATION, x)) for x in first),
         *(_paraphrase(seed) for seed in first),
         *(unit for seed in first for unit in _xnli("en", seed, shuffled=True)),
         *(_wrong(seed) for seed in first),
