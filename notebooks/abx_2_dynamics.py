@@ -492,10 +492,12 @@ def correlation_course(table: pd.DataFrame) -> Figure:
 
     ``table`` as of `against_ld`; bands are intervals over languages.
     """
-    style = Curves(looks=MEASURES, even=True, wrap=3, width=3.9)
-    on = curves(table, "checkpoint", "r", hue="LD with", col="model", style=style)
+    style = Curves(looks=MEASURES, labels=NAMES, even=True, wrap=3, width=3.9)
+    rows = table.sort_values("model", ascending=False, kind="stable")
+    on = curves(rows, "checkpoint", "r", hue="LD with", col="model", style=style)
     across(on, y=0, **ZERO)
-    return on.done(STEP, "Pearson r of LD and MD over pairs")
+    question = "While a model learns, do pairs whose languages are told apart lose meaning?"
+    return on.done(STEP, "Pearson r with LD, over pairs", question=question)
 
 
 @styled

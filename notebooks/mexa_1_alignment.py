@@ -267,22 +267,25 @@ def share_leads(points: pd.DataFrame, model: str) -> pd.DataFrame:
 
 
 @styled
-def share_points(points: pd.DataFrame) -> Figure:
+def share_points(points: pd.DataFrame, r: Sequence[str]) -> Figure:
     """Score of each language against its share of the text; on the right what the bag leaves of it.
 
-    ``points``: `printed_scores` of one model. A colour and a marker for each kind of script.
+    ``points``: `printed_scores` of one model; ``r``: the correlation of each panel, in words. A
+    colour and a marker for each kind of script.
     """
     points = points.dropna(subset="share").sort_values("script")
     fit = stats.linregress(points["letters"], points["mu"])
     left = points["mu"] - fit.intercept - fit.slope * points["letters"]
-    panels = {"score μ": points["mu"], "score μ, bag held": left}
+    panels = dict(zip(r, (points["mu"], left), strict=True))
     table = pd.concat([points.assign(mu=mu, panel=panel) for panel, mu in panels.items()])
     rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
     table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
     style = Points(wrap=2, width=3.6, height=3.2, sharey=False)
     on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
-    labels = "MEXA score μ (share of hits)", "μ less what it is expected to be by the bag"
+    labels = "MEXA score μ (share of hits)", "μ less what the bag of letters predicts"
     for axes, label in zip(on.axes.values(), labels, strict=True):
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
+        axes.margins(0.12)
         axes.set_ylabel(label, fontsize=9)
-    return on.done("share of Llama 2's text (%, logarithmic)")
+    question = "Is a language aligned better of which more was read?"
+    return on.done("share of Llama 2's text (%, logarithmic)", question=question)

@@ -24,6 +24,7 @@ from printed.evaluator import (
     rows_by,
     sentence,
 )
+from xlx.measures import statistics
 from xlx.measures.mixing import EVERYWHERE, MixingError, across, within
 from xlx.results import paths
 from xlx.results.deferred import deferred
@@ -168,13 +169,16 @@ class PrintedScores(Paper):
         )
 
     def class_points(self) -> pd.DataFrame:
-        """Tables by class of XNLI for a figure."""
+        """Tables by class of XNLI for a figure, with Wilson's intervals over test sentences."""
         tables = {
             (label, model): source["NLI", model]
             for label, source in zip(CLASSES["NLI"], (self.first, self.second), strict=True)
             for model in self.models
         }
-        return self.points(tables, "label", "model")
+        table = self.points(tables, "label", "model")
+        n = table["label"].map(dict(zip(CLASSES["NLI"], (1670, 3340), strict=True)))
+        low, high = statistics.share_interval(table["score"] * n, n)
+        return table.assign(low=low, high=high)
 
     def grid_points(self, task: str, languages: Sequence[str] | None = None) -> pd.DataFrame:
         """The grids of a task for a figure: ``model``, ``first``, ``second``, ``score``, a share.

@@ -170,9 +170,9 @@ def course_curves(
     labels = named.mask(named.duplicated(), "_" + named).to_dict()
     means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
     columns = {
-        "IGAP (points; low is good)": 100 * means,
-        "matched MD (share)": measures[MATCHED],
-        "retrieval (share)": measures["retrieval"],
+        "IGAP (points): lower is better": 100 * means,
+        "matched MD: higher is better": measures[MATCHED],
+        "retrieval: higher is better": measures["retrieval"],
     }
     wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
     rows = wide.melt(["model", "step"], var_name="measure").dropna()
@@ -188,4 +188,5 @@ def course_curves(
     on = curves(rows, "step", "value", hue="model", col="measure", style=style)
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
-    return on.done("pretraining step", "")
+    question = "Does a checkpoint that aligns better lose less in translation? (a line a run)"
+    return on.done("pretraining step (0: untrained)", "points, or shares", question=question)

@@ -9,16 +9,17 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullLocator
 
 from shared.shown import framed_handle, joint_order, scale_about
 from xlx.plots.panels import Panels, across, number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import (
     ABOUT,
+    BAG,
     GUESSING,
     HIGH,
     MEASURES,
+    MODELS,
     NAMES,
     SMALL,
     TINY,
@@ -26,6 +27,7 @@ from xlx.plots.style import (
     ZERO,
     handle,
     language_label,
+    look,
     styled,
 )
 
@@ -35,7 +37,6 @@ PARTS = {
     "PI": ("sentence 1", "sentence 2"),
     "QA": ("context", "question"),
 }
-_GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
 _WHOLE, _DECIMAL = 0.14, 0.45
 
@@ -118,7 +119,9 @@ def labels(table: pd.DataFrame) -> Figure:
     ``table`` has ``label`` and the columns of `within_across`, as `mixing.by_label` gives them, and
     errors are as there.
     """
-    return _settings(table, "language", "score of the examples with the label (%)", row="label")
+    unit = "examples of the class that are right (%)"
+    question = "Which class loses when the two texts are in two languages?"
+    return _settings(table, "language", unit, row="label", question=question)
 
 
 @styled
@@ -134,29 +137,21 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
 
 @styled
 def distances(table: pd.DataFrame) -> Figure:
-    """How far a question's words are from its answer, by difficulty (Figures 1, 11 and 12).
+    """How much further a hard question's words are from its answer (Figures 1, 11 and 12).
 
-    One panel per model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
-    ``distance`` (in words), ``low`` and ``high``, of `mixing_2_paraphrase.tails`. The axis is
-    logarithmic: a few intervals are very wide.
+    ``table`` has ``model``, ``language``, ``ratio`` (hardest over easiest fifth), ``low`` and
+    ``high``, of `mixing_2_paraphrase.tails`.
     """
-    style = Lanes(
-        items=_mean_last(table, "language"),
-        names=language_label,
-        joined=True,
-        looks={group: MEASURES[group] for group in _GROUPS},
-        labels={group: f"{group} fifth of the questions (by F1)" for group in _GROUPS},
-    )
-    table = table.dropna(subset="distance")
-    on = lanes(table, "distance", "language", hue="group", col="model", style=style)
-    for axes in on.axes.values():
-        axes.set_xscale("log")
-        axes.set_xlim(left=max(1, axes.get_xlim()[0]))
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter("{x:g}")
+    reader, *rivals = order(table, "model")
+    looks = MODELS | {name: look(BAG["color"], "x", BAG["linestyle"]) for name in rivals}
+    style = Lanes(names=language_label, width=6.4, looks={x: looks[x] for x in (reader, *rivals)})
+    on = lanes(table, "ratio", "language", hue="model", style=style)
+    across(on, 1, **ZERO)
+    across(on, 2)
     return on.done(
-        "mean distance of the question's words to the centre of the answer\n(words, logarithmic)"
+        "distance of the question's words to the answer, hardest fifth over easiest (by F1)",
+        handles=[handle("twice as far, as in the paper", GUESSING)],
+        question="Are the words of hard questions further from the answer?",
     )
 
 
@@ -192,6 +187,7 @@ def _settings(
     row: str | None = None,
     col: str = "model",
     chance: float | Mapping[str, float] | None = None,
+    question: str = "",
 ) -> Figure:
     """Points within and across, and between them the drop."""
     style = Lanes(
@@ -206,7 +202,7 @@ def _settings(
     )
     table = table[table["setting"] != "drop"]
     on = lanes(table, "score", item, hue="setting", row=row, col=col, style=style)
-    return on.done(xlabel, handles=_chance(on, chance))
+    return on.done(xlabel, handles=_chance(on, chance), question=question)
 
 
 def _chance(on: Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:

@@ -283,14 +283,19 @@ def coefficients(table: pd.DataFrame) -> Figure:
     ``coefficient``, ``low``, ``high`` (missing where none is printed).
     """
     table = pd.concat([rows_of(table, term=name) for name in LD_AND_MD])
+    measured = table.loc[table["model"] != "printed", "row"]
+    table = table[table["row"].isin(measured)]
     shown = {name: x | {"linewidth": 1.5} for name, x in looks(order(table, "model")).items()}
     labels = {"printed": "the paper's (no interval)"}
     style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels)
     on = lanes(table, "coefficient", "row", hue="model", col="term", style=style)
     across(on, 0, **ZERO)
-    on.titles(lambda name: f"coefficient of {name}")
+    on.titles(lambda name: f"for 0.01 more {name}")
+    for axes in on.axes.values():
+        axes.set_xlim(-8, 8)  # one interval of NER is four times as wide
     return on.done(
-        "points of the score (NER: F1, else accuracy; %)\nfor 0.01 more of the predictor"
+        "points of the score (NER: F1, else accuracy; axis cut at 8)",
+        question="Does a probe read a language worse where LD is high, or MD low?",
     )
 
 

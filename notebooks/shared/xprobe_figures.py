@@ -5,7 +5,6 @@ the order in which the table names them, languages by code and name.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from shared.shown import framed_handle
-from xlx.plots.panels import across, number, order
+from xlx.plots.panels import across, number
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, BAG, GUESSING, Look, handle, language_label, look, looks, styled
 
-_MAJORITY = {"color": "0.35", "marker": "|", "linestyle": "none", "markerfacecolor": "0.35"}
 #: What a task asks for, in a title.
 ASKED = {
     "SentLen": "length",
@@ -30,6 +28,8 @@ ASKED = {
     "SOMO": "a word replaced?",
     "Tense": "tense",
 }
+#: Tasks of which accuracies stand clear of the commonest class, in print or here.
+CLEAR = ("SentLen", "TreeDepth", "SubjNum", "Tense")
 #: Ratios further than this from 1 all have the deepest colour: one of 0.00 to 0.01 is no scale.
 _REACH = 0.5
 
@@ -86,52 +86,47 @@ def relative(table: pd.DataFrame) -> Figure:
 
     ``table`` as of `xprobe_tables.relative_accuracies`, with ``sign``. Purple is better than
     English, orange worse, white is what rounding and luck may explain; the colours end at 0.5 and
-    1.5. A ratio that is missing or infinite stays grey. Word content (WC), of which too few are
-    right, is left out. All is in the order of names, so that two figures have the same.
+    1.5. A ratio that is missing or infinite stays grey. Tasks are the `CLEAR` ones; all is in the
+    order of names, so that two figures have the same.
     """
-    table = table[table["task"] != "WC"].sort_values(["language", "encoder", "task"])
+    table = table[table["task"].isin(CLEAR)].sort_values(["language", "encoder", "task"])
     ratio = table["ratio"].replace(np.inf, np.nan)
     written = ratio.map(number).where(ratio.notna(), "")
     table = table.assign(written=written, ratio=ratio.where(table["sign"] != 0, ratio * 0 + 1))
-    n = table["task"].nunique()
     style = Cells(
-        wrap=2,
-        cell=(3.8 / n, 0.17),
+        wrap=3,
+        cell=(0.62, 0.2),
         cmap=ABOUT,
-        turned=35,
         norm=Normalize(1 - _REACH, 1 + _REACH),
         extend="both",
         edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
     on = heatmap(table, "task", "language", "ratio", col="encoder", style=style)
-    return on.done()
+    return on.done(question="Does a mapped encoder hold as much as the English one?")
 
 
 @styled
 def selectivity(table: pd.DataFrame) -> Figure:
-    """Accuracy with interval, the control task and the majority class, one panel per task.
+    """Accuracy of readers that know no language, beside the control task, one panel per task.
 
-    ``table`` has ``task``, ``encoder``, ``language``, ``accuracy``, ``low``, ``high``, ``control``
-    (accuracy on the same sentences with labels at random) and ``majority`` (of the commonest
-    class). A row is an encoder, in it one lane per language; a hollow triangle is its control.
+    ``table`` has ``task``, ``encoder``, ``language``, ``accuracy``, ``control`` (accuracy on the
+    same sentences with labels at random) and ``majority`` (of the commonest class). Points are
+    means over languages, ends the lowest and the highest language.
     """
-    languages = order(table, "language")
-    solid = looks(languages, {})
-    hollow = {
-        code: shown | {"marker": "<", "markerfacecolor": "white", "markersize": 3.5}
-        for code, shown in solid.items()
-    }
-    majority = dict.fromkeys(languages, _MAJORITY | {"markersize": 6})
-    labels = {code: language_label(code) for code in languages}
-    style, on = Lanes(looks=solid, labels=labels, scale=100, width=2.4, lane=0.1), None
-    for column, shown in (("accuracy", solid), ("control", hollow), ("majority", majority)):
-        style = replace(style, looks=shown)
-        on = lanes(table, column, "encoder", hue="language", col="task", style=style, on=on)
-        style = replace(style, labels=dict.fromkeys(languages, "_"), interval=False)
+    labels = {"accuracy": "task", "control": "control task (labels at random)"}
+    keys = ["task", "encoder"]
+    long = table.melt([*keys, "majority"], [*labels], var_name="read").dropna(subset="value")
+    groups = long.groupby([*keys, "read"], sort=False)["value"]
+    means = groups.agg(["mean", "min", "max"]).reset_index()
+    means = means.rename(columns={"min": "low", "max": "high"})
+    ink = {"accuracy": look("0.1", "o"), "control": look("0.45", "<", hollow=True)}
+    style = Lanes(looks=ink, labels=labels, scale=100, width=2.4, lane=0.14)
+    on = lanes(means, "mean", "encoder", hue="read", col="task", style=style)
+    across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
     on.titles(_asked)
-    handles = [
-        handle("control task", look("0.35", "<", hollow=True)),
-        handle("majority class", _MAJORITY, markersize=7),
-    ]
-    return on.done("accuracy (%)", handles=handles)
+    return on.done(
+        "accuracy (%): mean of the languages, from the lowest to the highest",
+        handles=[handle("commonest class", GUESSING)],
+        question="Which tasks need no encoder at all?",
+    )

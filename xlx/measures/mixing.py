@@ -203,12 +203,6 @@ def across(scores: ndarray) -> ndarray:
     return (scores.sum(-1) + scores.sum(-2) - 2 * within(scores)) / (2 * (n - 1))
 
 
-def with_margins(scores: ndarray) -> ndarray:
-    """``(..., L, L, n)`` with the means of rows and columns: ``(..., L + 1, L + 1, n)``."""
-    wide = np.concatenate([scores, scores.mean(-2, keepdims=True)], -2)
-    return np.concatenate([wide, wide.mean(-3, keepdims=True)], -3)
-
-
 def checked_scores(
     scores: ndarray, languages: Sequence[str], least: float = 0
 ) -> tuple[ndarray, ndarray]:
@@ -243,16 +237,9 @@ def cells(
     scores: ndarray,
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
-    *,
-    margins: bool = False,
 ) -> DataFrame:
-    """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
-
-    With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
-    """
+    """Every cell of a grid by ``first`` and ``second``, languages of its parts (Figures 2-10)."""
     _, each = checked_scores(scores, languages)
-    if margins:
-        each, languages = with_margins(each), [*languages, EVERYWHERE]
     estimate = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
     columns = zip(("score", "low", "high"), (estimate.score, *share_ends(estimate)), strict=True)

@@ -11,7 +11,7 @@ from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
 from xlx.measures import registered
 from xlx.plots import style
-from xlx.plots.panels import Figure, Panels, across, order
+from xlx.plots.panels import Figure, Panels, across, number, order, rows_of
 from xlx.plots.primitives import Cells, Curves, Lanes, Points, curves, heatmap, lanes, scatter
 from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
@@ -42,10 +42,15 @@ def by_layer(tables: Tables) -> Figure:
     shape = Curves(labels=_names(table), width=3.9, height=2.4)
     on = curves(table, "layer", "score", "task", "model", "space", shape)
     across(on, y=style.CHANCE)
-    for axes in on.axes.values():
+    bags = rows_of(tables["references"], reference=BAG, task=MATCHED).assign(space="raw")
+    labels = {"chance of LD and MD": style.GUESSING, f"{NAMES[MATCHED]}: {BAG}": style.BAG}
+    handles = [style.handle(*entry) for entry in labels.items()]
+    for axes, rows in on.each(bags):
+        for score in rows["reference_score"]:
+            axes.axhline(score, **style.BAG)
         axes.set_ylim(min(-0.02, table["score"].min()), max(1.02, table["score"].max()))
-    chance = style.handle("chance of LD and MD", style.GUESSING)
-    return on.done("layer (0: embeddings)", "score", handles=[chance])
+    question = "At which layer are languages nearest, and is that more than shared subwords?"
+    return on.done("layer (0: embeddings)", "score", handles=handles, question=question)
 
 
 @styled
@@ -76,7 +81,8 @@ def both_ways(tables: Tables) -> Figure:
         for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
     )
     width = 6.4 if table["model"].nunique() == 1 else 3.4
-    shape = Lanes(items=ends, wrap=2, width=width, lane=0.06)
+    ink = {way: style.look("0.2", "o", hollow=way[0] == "t") for way in order(table, "direction")}
+    shape = Lanes(items=ends, wrap=2, width=width, lane=0.06, looks=ink)
     table = table[table["language"].isin(ends)]
     on = _by_language(table, "score", "direction", shape, col="model")
     return on.done("share of sentences whose translation is the nearest")
@@ -91,7 +97,8 @@ def pairs_apart(tables: Tables) -> Figure:
     kin = sorted({*both["language_1"]}, key=lambda code: (kind_of_language(code)[::-1], code))[
         :_MOST_PAIRED
     ]
-    size = 0.19 if len(kin) > 12 else 0.3
+    few = len(kin) <= 12
+    size = 0.4 if few else 0.19
     shape = Cells(
         rows=kin,
         columns=kin,
@@ -102,6 +109,7 @@ def pairs_apart(tables: Tables) -> Figure:
         missing="itself",
     )
     table = both[both["language_1"].isin(kin) & both["language_2"].isin(kin)]
+    table = table.assign(written=table["score"].map(number) if few else "")
     on = heatmap(table, "language_2", "language_1", "score", col="model", style=shape)
     return on.done()
 
