@@ -76,7 +76,7 @@ def test_a_reader_without_seeds_stands_for_all_and_rows_may_be_one() -> None:
 
 
 def worlds() -> dict[str, np.ndarray]:
-    """Who takes the place of the pair model: four planted readers, ``(S, L, L, n, 3)``."""
+    """Who takes the place of the pair model: planted readers, ``(S, L, L, n, 3)``."""
     rng, reader = np.random.default_rng(0), readers(0.8, 5, 1)
     overlap = rng.random((LANGUAGES, LANGUAGES, N)) + np.where(LABELS == 0, 0.5, 0)
     overlap[0, 1], overlap[1, 0] = rng.random((2, N))  # across it tells nothing
@@ -86,6 +86,7 @@ def worlds() -> dict[str, np.ndarray]:
         "reads overlap": strings,
         "reads": reader,
         "is biased": reader - [4, 0, 0],
+        "answers other pairs": reader[..., rng.permutation(N), :],
     }
 
 
@@ -98,6 +99,7 @@ def test_bits_of_planted_worlds() -> None:
         bits[name] = nli.over_cells(values, cells, GROUPS)
     assert (bits["reads hypotheses"]["high"] < 0.03).all()
     assert (bits["reads hypotheses"]["low"] < 0.01).all()
+    assert (bits["answers other pairs"]["high"] < 0.01).all()
     assert (bits["reads"]["low"] > 0.03).all()
     np.testing.assert_allclose(bits["is biased"]["score"], bits["reads"]["score"], atol=0.01)
     assert (
