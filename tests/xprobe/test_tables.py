@@ -86,17 +86,7 @@ def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
 
 
 def rho_by_hand(x: list[float], y: list[float]) -> float:
-    def ranks(values: list[float]) -> list[float]:
-        return [
-            sum(other < v for other in values) + (1 + sum(other == v for other in values)) / 2
-            for v in values
-        ]
-
-    one, other = ranks(x), ranks(y)
-    middle = (len(x) + 1) / 2
-    top = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))
-    squares = [sum((a - middle) ** 2 for a in own) for own in (one, other)]
-    return top / math.sqrt(squares[0] * squares[1])
+    return np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]
 
 
 #: Few values, so that many are alike.

@@ -1,0 +1,76 @@
+"""Least-squares concept erasure (Belrose et al. 2023, *LEACE*): no linear probe reads a concept.
+
+Of all affine maps after which no linear predictor of the concept is better than a constant, it
+changes the states least in mean square (theorem 4.3). ``data/erasure/erase.py`` measures what is
+lost by it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shared.abx_figures import chance_line
+from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import GUESSING, styled
+from xlx.results import paths
+
+#: Languages that stand together in the table: all that English does not teach itself.
+OTHERS = "de fr es"
+#: Shares of the largest variance, and of the largest covariance, below which there is none.
+_NO_VARIANCE, _NO_COVARIANCE = 1e-9, 1e-8
+
+
+class Eraser(NamedTuple):
+    """What takes a concept out of states x: x less (x - ``mean``) · ``inward`` · ``outward``."""
+
+    mean: Any  # (d,)
+    inward: Any  # (d, k), k directions
+    outward: Any  # (k, d)
+
+    def __call__(self, states: Any) -> Any:
+        """States ``(..., d)``, arrays or tensors as the parts are, without the concept."""
+        return states - (states - self.mean) @ self.inward @ self.outward
+
+
+def eraser(states: np.ndarray, concept: np.ndarray) -> Eraser:
+    """Fit to states ``(n, d)`` and what is to go, numbers ``(n,)`` or ``(n, k)``; in float64.
+
+    ValueError for another number of rows, or a concept that never varies.
+    """
+    concept = np.asarray(concept, dtype=float).reshape(len(concept), -1)
+    if len(states) != len(concept) or not np.ptp(concept, axis=0).any():
+        raise ValueError(
+            f"{len(states)} states and {len(concept)} values of a concept: give a value for each "
+            "state, and not the same one everywhere"
+        )
+    mean = np.mean(states, axis=0, dtype=float)
+    centred, concept = states - mean, concept - concept.mean(axis=0)
+    variance, axes = np.linalg.eigh(centred.T @ centred / len(states))
+    there = variance > _NO_VARIANCE * variance[-1]
+    axes, scale = axes[:, there], np.sqrt(variance[there])[:, None]
+    whitened = axes.T @ (centred.T @ concept / len(states)) / scale
+    directions, sizes, _ = np.linalg.svd(whitened, full_matrices=False)
+    directions = directions[:, sizes > _NO_COVARIANCE * sizes[0]]
+    return Eraser(mean, axes @ (directions / scale), (axes @ (directions * scale)).T)
+
+
+def effects() -> pd.DataFrame:
+    """What erasing does, by model, measure, layer, language and what is erased.
+
+    ``value``: the mean over ``n`` nouns or pairs; ``lost`` with ``low`` and ``high``: what it is
+    below random erasers, 95 % over documents.
+    """
+    return pd.read_csv(paths.DATA / "erasure" / "effects.csv")
+
+
+@styled
+def by_layer(table: pd.DataFrame) -> Figure:
+    """Per cent right by layer of one or more measures, a line for what is erased."""
+    rows = table.drop(columns=["low", "high"])
+    style = Curves(scale=100, wrap=3, height=1.6)
+    on = curves(rows, "layer", "value", hue="erased", col="measure", style=style)
+    for axes, _ in on.each(rows):
+        axes.axhline(50, **GUESSING)
+    return on.done("layer that is erased (0: embeddings)", "right (%)", handles=[chance_line()])
