@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from shared import held_out
 from shared.ridge import fit_ridge
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.experiment.sentence_probes import ProbedTask, probed_tasks, sentence_vectors
@@ -25,7 +26,8 @@ from xlx.measures.sentence_tasks import (
     parallel_tasks,
 )
 from xlx.results import checks, ledger, work
-from xlx.subjects.identity import Name
+from xlx.results.settings import settings
+from xlx.subjects.identity import Name, twin_of
 from xlx.text.trees import load_trees
 
 #: What names a probe's score.
@@ -131,6 +133,36 @@ def against_best(answers: pd.DataFrame, name: str, rivals: Sequence[str]) -> pd.
         rows[task] = (means[name], rival, means[rival], *apart)
     columns = ["accuracy", "rival", "rival_accuracy", "difference", "low", "high"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("task")
+
+
+def answers_of(models: Sequence[str], languages: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Answers of models, in the precision each is read in, and of twins whose results are stored.
+
+    They are asked in `LANGUAGES`; those in some of them are given.
+    """
+    for model in models:
+        with settings(dtype=held_out.precision(model)):
+            read = {model: document_probes(model, document_tasks(), True)}
+            twin = held_out.stored(document_probes, twin_of(model), document_tasks(), True)
+        read |= {f"{model}, untrained": twin} if twin else {}
+        for name, (_, answers) in read.items():
+            here = answers[["source", "target"]].isin(languages).all(axis=1)
+            yield answers[here].assign(model=name)
+
+
+def by_model(
+    answers: pd.DataFrame, labels: pd.DataFrame, models: Sequence[str], lists: Sequence[str]
+) -> pd.DataFrame:
+    """`against_best` of each model at home, and abroad where a sentence keeps its label.
+
+    Rivals are the ``lists`` of words and abroad, where it is there, the model's twin.
+    """
+    here, tables = answers["source"] == answers["target"], {}
+    for place, part in (("home", answers[here]), ("abroad", same_label(answers[~here], labels))):
+        for model in models:
+            twins = {f"{model}, untrained"} & {*part["model"]} if place == "abroad" else ()
+            tables[place, model] = against_best(part, model, [*lists, *twins])
+    return pd.concat(tables, names=["place", "model"])
 
 
 def usable_labels(
