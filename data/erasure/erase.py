@@ -29,6 +29,8 @@ HERE = Path(__file__).parent
 ENGLISH, OTHERS, EVERY = "en", ("de", "fr", "es"), "de fr es"
 #: Sentences that are read: of the English treebank, of others, of Parallel UD; nouns to learn from.
 N_ENGLISH, N_OTHERS, N_TESTED, N_LEARNT = 400, 150, 100, 300
+#: Pairs of a language that a decoder is asked, as many of each number.
+N_PAIRS = 100
 #: Steps between layers, shuffled copies of number, and sentences that are read at once.
 STEP, SEEDS, BATCH = 3, (1, 2), 64
 #: What is erased; the last of the language itself, which no other can exceed.
@@ -136,7 +138,7 @@ def agreement(name: str, pairs: pd.DataFrame, made: Mapping[str, list[Eraser]]) 
         [pieces(f" {x}", add_special_tokens=False)["input_ids"][0] for x in pairs[column]]
         for column in ("right", "wrong")
     ]
-    layers = range(STEP, len(base.layers), STEP)
+    layers = range(2 * STEP, len(base.layers), 2 * STEP)
     ways = {
         layer: [
             Eraser(*(torch.tensor(x, dtype=head.dtype) for x in of[layer // STEP]))
@@ -176,24 +178,27 @@ def agreement(name: str, pairs: pd.DataFrame, made: Mapping[str, list[Eraser]]) 
 
 
 def items(name: str) -> Iterator[pd.DataFrame]:
-    """Of a model each noun and pair that is asked, by `KEYS`, with its document and value."""
+    """Of a model each noun or pair that is asked, by `KEYS`, with its document and value.
+
+    An encoder is asked by probes, a decoder by agreement, in English too.
+    """
     encoder, pairs = load(name), pd.read_csv(HERE / "pairs.tsv", sep="\t")
     made = erasers(Words(encoder, load_trees(ENGLISH).trees[:N_ENGLISH]))
-    asked = {ENGLISH: made}
-    for code in OTHERS:
-        learnt = Words(encoder, load_trees(code).trees[:N_OTHERS])
-        tested = Words(encoder, load_trees(code, "pud").trees[:N_TESTED])
-        rows, labels, _ = learnt.labelled(number)
-        asked[code] = made | {ITSELF: fitted(learnt.states, rows, labels)}
-        for row in probes(learnt, tested, asked[code]):
+    decodes = encoder.kind == "decoder"
+    for code in (ENGLISH, *OTHERS) if decodes else OTHERS:
+        ways = dict(made)
+        if code != ENGLISH:
+            learnt = Words(encoder, load_trees(code).trees[:N_OTHERS])
+            rows, labels, _ = learnt.labelled(number)
+            ways[ITSELF] = fitted(learnt.states, rows, labels)
+        if decodes:
+            del ways[f"{RANDOM} {SEEDS[-1]}"]
+            answers = agreement(name, pairs[pairs["language"] == code][:N_PAIRS], ways)
+        else:
+            tested = Words(encoder, load_trees(code, "pud").trees[:N_TESTED])
+            answers = probes(learnt, tested, ways)
+        for row in answers:
             yield table(name, code, *row)
-        print(name, code, flush=True)
-    if encoder.kind == "decoder":
-        for code, ways in asked.items():
-            few = {x: of for x, of in ways.items() if x != f"{RANDOM} {SEEDS[-1]}"}
-            for row in agreement(name, pairs[pairs["language"] == code], few):
-                yield table(name, code, *row)
-            print(name, code, "agreement", flush=True)
 
 
 def table(

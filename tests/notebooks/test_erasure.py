@@ -43,7 +43,7 @@ def test_pairs_as_they_are_stored() -> None:
 
 
 def test_log_odds_are_those_of_the_model_and_erasing_nothing_changes_none(tmp_path: Path) -> None:
-    name = str(tiny.save(tmp_path / "m", "gemma3_text", layers=7))
+    name = str(tiny.save(tmp_path / "m", "gemma3_text", layers=13))
     texts = ["the cat", "the dog is", "a house on"]
     pairs = pd.DataFrame(
         {"id": ["d1001", "d1002", "d2001"], "prefix": texts, "right": "is", "wrong": "are"}
@@ -51,12 +51,12 @@ def test_log_odds_are_those_of_the_model_and_erasing_nothing_changes_none(tmp_pa
     width = language_model(name)[0].config.hidden_size
     none = Eraser(np.zeros(width), np.zeros((width, 1)), np.zeros((1, width)))
     mean = Eraser(np.ones(width), np.eye(width), np.eye(width))
-    rows = {x[:3]: x for x in erase.agreement(name, pairs, {"a": [none] * 3, "b": [mean] * 3})}
+    rows = {x[:3]: x for x in erase.agreement(name, pairs, {"a": [none] * 5, "b": [mean] * 5})}
     model, pieces = language_model(name)
     right, wrong = (pieces(x, add_special_tokens=False)["input_ids"][0] for x in (" is", " are"))
     ends = [model(**pieces(text, return_tensors="pt")).logits[0, -1] for text in texts]
     expected = [float(x[right] - x[wrong]) for x in ends]
-    for layer in (3, 6):
+    for layer in (6, 12):
         odds = {x: rows["log-odds", layer, x][4] for x in ("nothing", "a", "b")}
         near = pytest.approx(expected, abs=1e-3)
         assert [odds[x] == near for x in odds] == [True, True, False]
