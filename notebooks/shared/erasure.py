@@ -18,42 +18,40 @@ from xlx.results import paths
 
 #: Languages that stand together in the table: all that English does not teach itself.
 OTHERS = "de fr es"
-#: Shares of the largest variance, and of the largest covariance, below which there is none.
-_NO_VARIANCE, _NO_COVARIANCE = 1e-9, 1e-8
+#: Share of the largest variance below which there is none.
+_NO_VARIANCE = 1e-9
 
 
 class Eraser(NamedTuple):
     """What takes a concept out of states x: x less (x - ``mean``) · ``inward`` · ``outward``."""
 
-    mean: Any  # (d,)
-    inward: Any  # (d, k), k directions
-    outward: Any  # (k, d)
+    mean: Any  # (d,), as are the others
+    inward: Any
+    outward: Any
 
     def __call__(self, states: Any) -> Any:
         """States ``(..., d)``, arrays or tensors as the parts are, without the concept."""
-        return states - (states - self.mean) @ self.inward @ self.outward
+        return states - ((states - self.mean) @ self.inward)[..., None] * self.outward
 
 
 def eraser(states: np.ndarray, concept: np.ndarray) -> Eraser:
-    """Fit to states ``(n, d)`` and what is to go, numbers ``(n,)`` or ``(n, k)``; in float64.
+    """Fit to states ``(n, d)`` and what is to go, numbers ``(n,)``; in float64.
 
     ValueError for another number of rows, or a concept that never varies.
     """
-    concept = np.asarray(concept, dtype=float).reshape(len(concept), -1)
-    if len(states) != len(concept) or not np.ptp(concept, axis=0).any():
+    if len(states) != len(concept) or not np.ptp(concept):
         raise ValueError(
             f"{len(states)} states and {len(concept)} values of a concept: give a value for each "
             "state, and not the same one everywhere"
         )
     mean = np.mean(states, axis=0, dtype=float)
-    centred, concept = states - mean, concept - concept.mean(axis=0)
+    centred = states - mean
     variance, axes = np.linalg.eigh(centred.T @ centred / len(states))
     there = variance > _NO_VARIANCE * variance[-1]
-    axes, scale = axes[:, there], np.sqrt(variance[there])[:, None]
-    whitened = axes.T @ (centred.T @ concept / len(states)) / scale
-    directions, sizes, _ = np.linalg.svd(whitened, full_matrices=False)
-    directions = directions[:, sizes > _NO_COVARIANCE * sizes[0]]
-    return Eraser(mean, axes @ (directions / scale), (axes @ (directions * scale)).T)
+    axes, scale = axes[:, there], np.sqrt(variance[there])
+    direction = axes.T @ (centred.T @ (concept - np.mean(concept))) / scale
+    direction /= np.linalg.norm(direction)
+    return Eraser(mean, axes @ (direction / scale), axes @ (direction * scale))
 
 
 def effects() -> pd.DataFrame:

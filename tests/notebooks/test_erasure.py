@@ -23,23 +23,14 @@ def test_values_of_the_package() -> None:
         eraser(states, np.ones(5))
 
 
-def test_no_covariance_is_left_in_as_many_directions_as_needed() -> None:
-    rng = np.random.default_rng(0)
-    concept = np.eye(3)[rng.integers(0, 3, 200)]
-    states = rng.normal(size=(200, 6)) + concept @ rng.normal(size=(3, 6))
-    out = eraser(states, concept)
-    assert np.abs(out(states).T @ (concept - concept.mean(axis=0))).max() < 1e-10
-    assert np.linalg.matrix_rank(states - out(states)) == 2
-
-
 def test_pairs_as_they_are_stored() -> None:
     pairs = pd.read_csv(TABLE, sep="\t")
     assert pairs.groupby("language").size().between(190, 200).all()
     assert not (pairs["right"] == pairs["wrong"]).any()
     tree = next(x for x in load_trees("en", "pud") if x.id == "n01001013")
-    text = " ".join(tree.tokens[:4])
+    text = " ".join(tree.tokens)
     assert beginning(tree, 3, text[::-1]) is None
-    assert beginning(tree, 3, text) == " ".join(tree.tokens[:3])
+    assert text.startswith(beginning(tree, 3, text) + f" {tree.tokens[3]}")
 
 
 def test_log_odds_are_those_of_the_model_and_erasing_nothing_changes_none(tmp_path: Path) -> None:
@@ -49,8 +40,7 @@ def test_log_odds_are_those_of_the_model_and_erasing_nothing_changes_none(tmp_pa
         {"id": ["d1001", "d1002", "d2001"], "prefix": texts, "right": "is", "wrong": "are"}
     )
     width = language_model(name)[0].config.hidden_size
-    none = Eraser(np.zeros(width), np.zeros((width, 1)), np.zeros((1, width)))
-    mean = Eraser(np.ones(width), np.eye(width), np.eye(width))
+    none, mean = (Eraser(*np.full((3, width), x)) for x in (0.0, 1.0))
     rows = {x[:3]: x for x in erase.agreement(name, pairs, {"a": [none] * 5, "b": [mean] * 5})}
     model, pieces = language_model(name)
     right, wrong = (pieces(x, add_special_tokens=False)["input_ids"][0] for x in (" is", " are"))
