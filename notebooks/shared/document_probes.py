@@ -155,12 +155,12 @@ def by_model(
 ) -> pd.DataFrame:
     """`against_best` of each model at home, and abroad where a sentence keeps its label.
 
-    Rivals are the ``lists`` of words and abroad, where it is there, the model's twin.
+    Rivals are the ``lists`` of words and, where it is there, the model's twin.
     """
     here, tables = answers["source"] == answers["target"], {}
     for place, part in (("home", answers[here]), ("abroad", same_label(answers[~here], labels))):
         for model in models:
-            twins = {f"{model}, untrained"} & {*part["model"]} if place == "abroad" else ()
+            twins = {f"{model}, untrained"} & {*part["model"]}
             tables[place, model] = against_best(part, model, [*lists, *twins])
     return pd.concat(tables, names=["place", "model"])
 
