@@ -32,7 +32,7 @@ from shared.abx_tables import (
     printed_results,
     with_models,
 )
-from shared.shown import with_interval
+from shared.shown import asking, with_interval
 from xlx.experiment.abx_scores import MATCHED, SPACES
 from xlx.experiment.averages import Average, average, averaged_scores
 from xlx.experiment.scoring import Length, Subject, cached, reported_measures, subject_scores
@@ -497,7 +497,7 @@ def correlation_course(table: pd.DataFrame) -> Figure:
     on = curves(rows, "checkpoint", "r", hue="LD with", col="model", style=style)
     across(on, y=0, **ZERO)
     question = "While a model learns, do pairs whose languages are told apart lose meaning?"
-    return on.done(STEP, "Pearson r with LD, over pairs", question=question)
+    return asking(question, on.done(STEP, "Pearson r with LD, over pairs"))
 
 
 @styled

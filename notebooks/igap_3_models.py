@@ -93,7 +93,8 @@ def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Trans
         ]
         for key, part in asked.items()
     }
-    bags, words = _bags(texts, name), {key: _words(sentences) for key, sentences in texts.items()}
+    bags = _bags(texts, name)
+    words = {key: [{*re.findall(r"\w+", x.casefold())} for x in texts[key]] for key in texts}
     fits = [
         linear_model.LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
         for c in PENALTIES
@@ -124,10 +125,6 @@ def _as_run(subject: str, source: str, predictions: Mapping[str, np.ndarray]) ->
     return Run(
         subject, source, "vanilla", 1, 0.0, steps, np.zeros(0, np.float32), predictions, {}, {}
     )
-
-
-def _words(texts: Sequence[str]) -> list[set[str]]:
-    return [set(re.findall(r"\w+", text.casefold())) for text in texts]
 
 
 def _bags(texts: Mapping[str, Sequence[str]], name: str) -> dict[str, sparse.csr_array]:

@@ -21,6 +21,7 @@ from printed.mexa_claims import MexaTables
 from shared import held_out, mexa_tables
 from shared.mexa_figures import line
 from shared.mexa_tables import bag_scores, bag_vectors
+from shared.shown import asking
 from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
@@ -288,4 +289,4 @@ def share_points(points: pd.DataFrame, r: Sequence[str]) -> Figure:
         axes.margins(0.12)
         axes.set_ylabel(label, fontsize=9)
     question = "Is a language aligned better of which more was read?"
-    return on.done("share of Llama 2's text (%, logarithmic)", question=question)
+    return asking(question, on.done("share of Llama 2's text (%, logarithmic)"))

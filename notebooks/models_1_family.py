@@ -126,7 +126,8 @@ def unlike(name: str, other: str) -> list[str]:
     theirs, ours = (asdict(made) | {"objectives": " + ".join(made.objectives)} for made in both)
     keys = [key for key in ours if key not in ("name", "history") and ours[key] != theirs[key]]
     differences = [f"{key} {theirs[key]} → {ours[key]}" for key in keys]
-    kinds = [vocabulary_kind(x) for x in (other, name)]
+    words = (loading.tokenizer(x).backend_tokenizer.to_str() for x in (other, name))
+    kinds = [type(tokenizers.Tokenizer.from_str(x).model).__name__ for x in words]
     return differences + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len({*kinds}) > 1 else [])
 
 
@@ -137,12 +138,6 @@ def held_out(names: Sequence[str]) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=["model", "step", "language", "subwords", "loss"])
     return at_last(pd.concat(tables, ignore_index=True), "step")
-
-
-def vocabulary_kind(name: str) -> str:
-    """What the vocabulary of a model is made of: "BPE", "WordPiece"."""
-    made = tokenizers.Tokenizer.from_str(loading.tokenizer(name).backend_tokenizer.to_str())
-    return type(made.model).__name__
 
 
 # --- scores ---------------------------------------------------------------------------------------

@@ -254,7 +254,8 @@ def of_pivots(model: str, plan: Plan) -> Quantities:
     square = pairs[pairs.groupby("layer").mean().idxmax()].unstack()
     square = square.reindex(index=text.languages, columns=text.languages)
     means = square.fillna(square.T).mean()
-    bag = bag_pivots()[means.index]
+    bags = {x: _bags()[x] for x in means.index}
+    bag = pd.Series({x: mexa_tables.bag_scores(bags, x).mean() for x in bags})
     rest = means - np.polyval(np.polyfit(bag, means, 1), bag)
     ranks = means.rank(ascending=False)
     return {
@@ -262,12 +263,6 @@ def of_pivots(model: str, plan: Plan) -> Quantities:
         "pivot rank zh": ranks["zh"],
         "pivot residual zh": rest["zh"],
     }
-
-
-def bag_pivots() -> pd.Series:
-    """Mean μ of all other pivots with each, of the bag that `idf_bag` has."""
-    bags = {x: _bags()[x] for x in held_out.languages("pivots")}
-    return pd.Series({x: mexa_tables.bag_scores(bags, x).mean() for x in bags})
 
 
 # --- two texts in a decoder -----------------------------------------------------------------------

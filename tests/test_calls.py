@@ -249,7 +249,7 @@ def of_measures() -> Faces:
         "igap": (measures.igap_curve, curve),
         "summary": (measures.summary, scored),
         "by_label": (measures.by_label, {"right": grid, **labelled, **of_grid}),
-        "cells": (mixing.cells, scored),
+        "cells": (mixing.cells, scored | {"margins": True}),
         "paired": (mixing.paired_difference, scored | {"others": grid[::-1].copy()}),
         "averages": (mixing.averages, {"each": grid, "groups": groups, "other": grid + 0.1}),
         "correlation": (measures.correlation, {"pairs": table, "x": "x", "y": "y"} | related),

@@ -35,11 +35,6 @@ SECONDS, OF_GPU = 120.0, 8.0
 FOLDER = paths.BUILD / "test"
 
 
-def ledger_hash(root: Path) -> str:
-    """SHA-256 of the list of its shards."""
-    return hashlib.sha256(str(sorted(Ledger(root).notes(SHARDS).items())).encode()).hexdigest()
-
-
 def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.DataFrame:
     """Entries to compute again: of each kind first its share of the time, then from all the rest.
 
@@ -77,7 +72,9 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
     # in bfloat16 the layers that are nearly the best change places from machine to machine
     rows = rows[~rows["ask"].str.contains('"dtype": "bfloat16"', regex=False)]
     rows, _ = gathering.computable(rows)
-    drawn = draw(rows, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
+    shards = str(sorted(Ledger(root).notes(SHARDS).items()))
+    digest = hashlib.sha256(shards.encode()).hexdigest()
+    drawn = draw(rows, digest, os.environ.get("AUDIT_SEED", ""), SECONDS)
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(path.with_name(work.COMPUTED), ignore_errors=True)
     asked = zip(drawn["identity"], drawn["notebooks"], strict=True)

@@ -44,12 +44,8 @@ def _cells(notebook: Path) -> Iterator[str]:
                 yield "\n".join(line for line in lines if not line.startswith(("%", "!")))
 
 
-def _path(name: str, root: Path) -> list[Path]:
-    """The faces on the way to what a dotted name stands for, and the file that holds it, last."""
-    return next(filter(None, (_path_in(name, root / folder) for folder in _FOLDERS)), [])
-
-
 def _path_in(name: str, folder: Path) -> list[Path]:
+    """The faces on the way to what a dotted name stands for, and the file that holds it, last."""
     files: list[Path] = []
     for part in name.split("."):
         if (folder / f"{part}.py").is_file():
@@ -66,7 +62,8 @@ def modules(notebook: Path, root: Path = _ROOT) -> list[str]:
     files, followed = set(), set()
     waiting = [_PACKAGE, *(name for cell in _cells(notebook) for name in _imported(cell))]
     while waiting:
-        path = _path(waiting.pop(), root)
+        name = waiting.pop()
+        path = next(filter(None, (_path_in(name, root / folder) for folder in _FOLDERS)), [])
         files.update(path)
         if path and path[-1] not in followed:
             followed.add(path[-1])

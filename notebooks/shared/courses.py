@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import Subject, cached, subject_scores
@@ -189,4 +190,4 @@ def course_curves(
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
     question = "Does a checkpoint that aligns better lose less in translation? (a line a run)"
-    return on.done("pretraining step (0: untrained)", "points, or shares", question=question)
+    return asking(question, on.done("pretraining step (0: untrained)", "points, or shares"))

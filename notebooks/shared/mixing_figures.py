@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from shared.shown import framed_handle, joint_order, scale_about
+from shared.shown import asking, framed_handle, joint_order, scale_about
 from xlx.plots.panels import Panels, across, number, order
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import (
@@ -121,7 +121,7 @@ def labels(table: pd.DataFrame) -> Figure:
     """
     unit = "examples of the class that are right (%)"
     question = "Which class loses when the two texts are in two languages?"
-    return _settings(table, "language", unit, row="label", question=question)
+    return asking(question, _settings(table, "language", unit, row="label"))
 
 
 @styled
@@ -148,11 +148,11 @@ def distances(table: pd.DataFrame) -> Figure:
     on = lanes(table, "ratio", "language", hue="model", style=style)
     across(on, 1, **ZERO)
     across(on, 2)
-    return on.done(
+    figure = on.done(
         "distance of the question's words to the answer, hardest fifth over easiest (by F1)",
         handles=[handle("twice as far, as in the paper", GUESSING)],
-        question="Are the words of hard questions further from the answer?",
     )
+    return asking("Are the words of hard questions further from the answer?", figure)
 
 
 @styled
@@ -187,7 +187,6 @@ def _settings(
     row: str | None = None,
     col: str = "model",
     chance: float | Mapping[str, float] | None = None,
-    question: str = "",
 ) -> Figure:
     """Points within and across, and between them the drop."""
     style = Lanes(
@@ -202,7 +201,7 @@ def _settings(
     )
     table = table[table["setting"] != "drop"]
     on = lanes(table, "score", item, hue="setting", row=row, col=col, style=style)
-    return on.done(xlabel, handles=_chance(on, chance), question=question)
+    return on.done(xlabel, handles=_chance(on, chance))
 
 
 def _chance(on: Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from shared import regressions
 from shared.abx_tables import rowed
+from shared.shown import asking
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
@@ -293,10 +294,9 @@ def coefficients(table: pd.DataFrame) -> Figure:
     on.titles(lambda name: f"for 0.01 more {name}")
     for axes in on.axes.values():
         axes.set_xlim(-8, 8)  # one interval of NER is four times as wide
-    return on.done(
-        "points of the score (NER: F1, else accuracy; axis cut at 8)",
-        question="Does a probe read a language worse where LD is high, or MD low?",
-    )
+    question = "Does a probe read a language worse where LD is high, or MD low?"
+    figure = on.done("points of the score (NER: F1, else accuracy; axis cut at 8)")
+    return asking(question, figure)
 
 
 def with_language(table: pd.DataFrame) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 from matplotlib.colors import CenteredNorm, Normalize
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 
@@ -51,3 +52,12 @@ def framed_handle(label: str) -> Patch:
 def scale_about(values: pd.Series, middle: float = 0, least: float = 0.1) -> Normalize:
     """A scale about a middle that holds all values, never so narrow that noise looks vivid."""
     return CenteredNorm(middle, max(least, (values - middle).abs().max()))
+
+
+def asking(question: str, figure: Figure) -> Figure:
+    """A figure with the question that it answers above its legend."""
+    if figure.legends:
+        figure.legends[0].set_title(question, {"size": 10})
+    else:
+        figure.suptitle(question, fontsize=10)
+    return figure

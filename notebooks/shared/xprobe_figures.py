@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from shared.shown import framed_handle
+from shared.shown import asking, framed_handle
 from xlx.plots.panels import across, number
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, BAG, GUESSING, Look, handle, language_label, look, looks, styled
@@ -103,7 +103,7 @@ def relative(table: pd.DataFrame) -> Figure:
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
     on = heatmap(table, "task", "language", "ratio", col="encoder", style=style)
-    return on.done(question="Does a mapped encoder hold as much as the English one?")
+    return asking("Does a mapped encoder hold as much as the English one?", on.done())
 
 
 @styled
@@ -125,8 +125,6 @@ def selectivity(table: pd.DataFrame) -> Figure:
     on = lanes(means, "mean", "encoder", hue="read", col="task", style=style)
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
     on.titles(_asked)
-    return on.done(
-        "accuracy (%): mean of the languages, from the lowest to the highest",
-        handles=[handle("commonest class", GUESSING)],
-        question="Which tasks need no encoder at all?",
-    )
+    shown = "accuracy (%): mean of the languages, from the lowest to the highest"
+    figure = on.done(shown, handles=[handle("commonest class", GUESSING)])
+    return asking("Which tasks need no encoder at all?", figure)

@@ -208,8 +208,6 @@ def test_float64_and_the_table() -> None:
     ("spoil", "says"),
     [
         (lambda v: {"a": v["a"]}, "two languages"),
-        (lambda v: v | {"b": v["b"][:5]}, "shape"),
-        (lambda v: {code: array[:0] for code, array in v.items()}, "two or more sentences"),
         (lambda v: v | {"b": np.where(np.eye(6, 4) > 0, np.nan, v["b"])}, "of b at position 0"),
         (lambda v: v | {"c": v["c"] * (np.arange(6) != 3)[:, None]}, "of c at position 3 is zero"),
     ],

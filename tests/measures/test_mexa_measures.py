@@ -69,16 +69,6 @@ def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: in
             assert left_out[layer, column, k] == pytest.approx(expected)
 
 
-def test_by_hand() -> None:
-    pivot = np.array([[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
-    # Sentence 0 has its own direction; 1 lies nearest to 2's translation, so neither is a hit.
-    language = np.array([[[2.0, 0.1], [-3.0, 1.0], [-1.0, 0.5]]])
-    found = mexa.scores({"en": pivot, "fi": language})
-    assert found.hits.tolist() == [[[True, False, False]]]
-    assert found.only_rival.tolist() == [[[-1, 2, 1]]]
-    assert found.table()["mu"].tolist() == [pytest.approx(1 / 3)]
-
-
 def test_a_tie_on_the_diagonal_is_a_miss() -> None:
     states = random_states(8, 6, 0)
     copies = {code: states["en"].copy() for code in ("de", "en")}
@@ -280,8 +270,6 @@ REFUSED = [
     (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot .*'en': choose de"),
     (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
     (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "layer 0: .* fi .*4, 4.: embed all"),
-    (mexa.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi have the shape"),
-    (mexa.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "layer 0: .* fi .*5, 3.: embed all"),
     (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "fi have the shape"),
     (
         mexa.scores,
@@ -290,14 +278,11 @@ REFUSED = [
     ),
     (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
     (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
-    (mexa.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
     (mexa.scores(broken()).pooled, {"how": "median"}, "choose mean, max"),
     (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
     (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
     (mexa.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
-    (mexa.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
     (mexa.bands, {"score": [1.2]}, r"\[0, 1\]"),
-    (mexa.bands, {"score": [np.nan]}, r"\[0, 1\]"),
 ]
 
 

@@ -244,7 +244,6 @@ def curve(training=TRAINED, translated=TRANSLATED, seeds=SEEDS, **options: objec
         (lambda: igap.transfer_gap(LABELS, LABELS == 1), "source_right must be a boolean array"),
         (lambda: curve(TRAINED[0]), r"training has shape \(41,\)"),
         (lambda: curve(seeds=SEEDS[:3]), "there are 3 seeds"),
-        (lambda: curve(translated={}), "no target languages"),
         (lambda: curve(translated={"fi": wrong(5, 41)}), r"translation to fi \(5, 41\)"),
         (lambda: curve(translated={"fi": TRAINED * 1}), "translation to fi must be a boolean"),
         (lambda: curve(TRAINED[:, :1], {"fi": TRAINED[:, :1]}), "groups, not two"),

@@ -299,7 +299,6 @@ DIVERGING = {"learning_rate": 1e12, "warmup": 0.0, "clip": 1e30, "epochs": 20}
         ({"dtype": "float16"}, "no dtype 'float16'"),
         ({"max_length": 65}, "max_length is 65, but .* takes 64 tokens"),
         ({"train": ONE_CLASS}, "made en: all 8 examples are of one class"),
-        ({"evaluations": {}}, "there is no set to predict"),
         ({"evaluations": {"train": made()}}, '"train" names the training set'),
         ({"evaluations": {"de": made("de", 0)}}, "the set de to predict is empty"),
         ({"evaluations": {"de": made(pairs=True)}}, "de and the training set are not both of"),

@@ -124,15 +124,6 @@ def changed(*keys: str, to: object = None) -> dict:
     return content
 
 
-def test_other_tasks_and_numbers_of_shots_are_told_apart(tmp_path: Path) -> None:
-    put(tmp_path / "a.json", NEW | {"date": 1.0})
-    put(tmp_path / "b.json", changed("results", to={"hellaswag": {"acc,none": 0.5}}))
-    assert len(downstream.read_tasks(tmp_path)) == 7  # a file of other tasks is left alone
-    put(tmp_path / "c.json", NEW | {"date": 2.0, "n-shot": {"arc_de": 0}})
-    with pytest.raises(TextError, match=r"m-ARC org/some-7b: 5 shots in .*0 shots in .*; which"):
-        downstream.read_tasks(tmp_path)
-
-
 def harness(tasks: dict[str, float], **more: object) -> dict:
     """A results file of some tasks; ``more`` with _ for - in names."""
     said = {"results": {x: {"acc,none": y} for x, y in tasks.items()}, "model_name": "m"}
@@ -148,7 +139,14 @@ ARGS = "pretrained=m,dtype=float16"
     ("files", "expected"),
     [  # as 0.3 and 0.4 leave them, with what else lies there
         ({"m.json": OLD, "m_write_out_info.json": [{"doc_id": 0}]}, {("m-ARC", "de"): 0.3}),
-        ({"m/r.json": harness(XNLI), "m/config.json": {"model_type": "bert"}}, READ),
+        (
+            {
+                "m/r.json": harness(XNLI),
+                "m/config.json": {"model_type": "bert"},
+                "o.json": harness({"hellaswag": 0.5}),
+            },
+            READ,
+        ),
         ({"r.json": harness(XNLI | {"hellaswag": 0.3, "mmlu_pro": 0.2, "gsm8k_cot": 0.1})}, READ),
         ({"de.json": harness({"xnli_de": 0.5}), "fr.json": harness({"xnli_fr": 0.6})}, READ),
         ({"a.json": harness(XNLI, date=2.0), "b.json": harness({"xnli_de": 0.1})}, READ),

@@ -237,9 +237,18 @@ def cells(
     scores: ndarray,
     languages: Sequence[str],
     groups: Sequence[int] | None = None,
+    *,
+    margins: bool = False,
 ) -> DataFrame:
-    """Every cell of a grid by ``first`` and ``second``, languages of its parts (Figures 2-10)."""
+    """Every cell of a grid by ``first`` and ``second``, the languages of its parts (Figures 2-10).
+
+    With ``margins`` also the means of whole rows and columns, as a language `EVERYWHERE`.
+    """
     _, each = checked_scores(scores, languages)
+    if margins:
+        languages = [*languages, EVERYWHERE]
+        for axis in (-2, -3):
+            each = np.concatenate([each, each.mean(axis, keepdims=True)], axis)
     estimate = Groups.named(each.shape[-1], groups).estimate(each)
     index = pd.MultiIndex.from_product([languages, languages], names=["first", "second"])
     columns = zip(("score", "low", "high"), (estimate.score, *share_ends(estimate)), strict=True)

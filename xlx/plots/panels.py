@@ -85,13 +85,10 @@ class Panels:
             axes.set_title("\n".join(lines), fontsize=9 if self.across < 3 else 8)
         return self
 
-    def done(
-        self, x: str = "", y: str = "", *, handles: Iterable[Artist] = (), question: str = ""
-    ) -> Figure:
+    def done(self, x: str = "", y: str = "", *, handles: Iterable[Artist] = ()) -> Figure:
         """Write what the axes show, once for all panels, and set the legend above the data.
 
-        ``question``: what the figure answers, above it. Above bars of colours the words of the
-        axis stand at each panel with none below it.
+        Above bars of colours it stands at each panel with none below it.
         """
         first, *others = every = [*self.axes.values()]
         if others and self.figure.axes[-1].get_label() != "<colorbar>":
@@ -104,19 +101,12 @@ class Panels:
             for shown, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, shown)
         entries |= {shown.get_label(): shown for shown in handles}
-        if question and not entries:
-            self.figure.suptitle(question, fontsize=10)
-        elif entries:
+        if entries:
             longest = max(map(len, entries)) * 0.062 + 0.55
             most = max(1, int((self.figure.get_figwidth() - 0.3) / longest))
             columns = math.ceil(len(entries) / math.ceil(len(entries) / most))
             legend = self.figure.legend(
-                entries.values(),
-                entries,
-                loc="outside upper center",
-                ncols=columns,
-                title=question,
-                title_fontsize=10,
+                entries.values(), entries, loc="outside upper center", ncols=columns
             )
             for shown in legend.legend_handles:
                 if isinstance(shown, Line2D):

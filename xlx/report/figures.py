@@ -17,8 +17,8 @@ from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
 from xlx.text.languages import kind_of_language
 
-#: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
-_MOST, _MOST_PAIRED, _MOST_WRITTEN = 60, 40, 40
+#: Languages that a figure has room for, in lanes, and in a map of pairs or as names at points.
+_MOST, _MOST_NAMED = 60, 40
 
 
 def report_figures(tables: Tables) -> dict[str, Callable[[], Figure]]:
@@ -41,16 +41,13 @@ def by_layer(tables: Tables) -> Figure:
     table = tables["layers"]
     shape = Curves(labels=_names(table), width=3.9, height=2.4)
     on = curves(table, "layer", "score", "task", "model", "space", shape)
-    across(on, y=style.CHANCE)
+    across(on, y=style.CHANCE, label="chance of LD and MD")
     bags = rows_of(tables["references"], reference=BAG, task=MATCHED).assign(space="raw")
-    labels = {"chance of LD and MD": style.GUESSING, f"{NAMES[MATCHED]}: {BAG}": style.BAG}
-    handles = [style.handle(*entry) for entry in labels.items()]
     for axes, rows in on.each(bags):
         for score in rows["reference_score"]:
-            axes.axhline(score, **style.BAG)
+            axes.axhline(score, label=f"{NAMES[MATCHED]}: {BAG}", **style.BAG)
         axes.set_ylim(min(-0.02, table["score"].min()), max(1.02, table["score"].max()))
-    question = "At which layer are languages nearest, and is that more than shared subwords?"
-    return on.done("layer (0: embeddings)", "score", handles=handles, question=question)
+    return on.done("layer (0: embeddings)", "score")
 
 
 @styled
@@ -95,7 +92,7 @@ def pairs_apart(tables: Tables) -> Figure:
     turned = pairs.rename(columns={"language_1": "language_2", "language_2": "language_1"})
     both = pd.concat([pairs, turned])
     kin = sorted({*both["language_1"]}, key=lambda code: (kind_of_language(code)[::-1], code))[
-        :_MOST_PAIRED
+        :_MOST_NAMED
     ]
     few = len(kin) <= 12
     size = 0.4 if few else 0.19
@@ -119,7 +116,7 @@ def predicted_tasks(tables: Tables) -> Figure:
     """Score of a task in each language by its MEXA score, with the line through all of them."""
     points = tables["task_points"]
     points = points[points["predictor"] == next(iter(ALIGNMENTS))]
-    crowded = points["language"].nunique() > _MOST_WRITTEN
+    crowded = points["language"].nunique() > _MOST_NAMED
     points = points.assign(written="" if crowded else points["language"])
     panel = ("task", "model") if points["model"].nunique() > 1 else (None, "task")
     shape = Points(wrap=2, width=3.8, height=2.7, sharex=False, sharey=False, size=18)
