@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from xlx.measures.ridge import fit_ridge
 
 from shared.erasure import Eraser, eraser
 from xlx.measures import statistics
-from xlx.measures.ridge import fit_ridge
 from xlx.subjects.loading import Encoder, language_model, load
 from xlx.subjects.words import embed_words
 from xlx.text.trees import Tree, load_trees
