@@ -23,7 +23,7 @@ from shared.mexa_figures import line
 from shared.mexa_tables import bag_scores, bag_vectors
 from shared.shown import asking
 from xlx.experiment.mexa_scores import Coverage
-from xlx.experiment.scoring import subject_scores
+from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import order, rows_of
 from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
@@ -33,7 +33,7 @@ from xlx.subjects.identity import Name
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
 
-stats = deferred("scipy.stats")
+stats, manifold = deferred("scipy.stats"), deferred("sklearn.manifold")
 
 
 @styled
@@ -75,6 +75,35 @@ def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, 
         axes.set_ylim(bottom=0)
     handles = [handle("bag of letters", BAG)]
     return on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
+
+
+# --- sentences on a plane -------------------------------------------------------------------------
+
+
+@cached(tolerance=np.inf)  # rounding moves points far; no number is made of their places
+def sentence_places(
+    subject: Subject, corpus: ParallelCorpus, layers: Sequence[int], seed: int
+) -> pd.DataFrame:
+    """All sentences on a plane by t-SNE of cosines: ``layer``, ``language``, ``x``, ``y``."""
+    states, tables = subject.read(corpus).states, []
+    for layer in layers:
+        vectors = np.concatenate([states[code][layer] for code in corpus.languages])
+        places = manifold.TSNE(metric="cosine", random_state=seed).fit_transform(vectors)
+        of_layer = {"layer": layer, "language": np.repeat(corpus.languages, len(corpus))}
+        tables.append(pd.DataFrame(places, columns=["x", "y"]).assign(**of_layer))
+    return pd.concat(tables, ignore_index=True)
+
+
+@styled
+def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """`sentence_places`, one panel per layer (Figure 4)."""
+    table = places.assign(language=places["language"].map(names))
+    style = Points(size=6, alpha=0.8, wrap=3, height=2.6, sharex=False, sharey=False)
+    on = scatter(table, "x", "y", hue="language", col="layer", style=style)
+    for axes in on.axes.values():
+        axes.set(xticks=[], yticks=[])
+    on.titles("layer {}".format)
+    return on.done("first dimension of t-SNE", "second dimension")
 
 
 # --- the highest layer, beside what knows no language ---------------------------------------------
