@@ -32,7 +32,7 @@ from xlx.experiment import averages, mexa_scores, probing, scoring, sentence_pro
 from xlx.experiment import grids as grids_of
 from xlx.measures import abx, mexa, mixing, sentence_tasks, statistics
 from xlx.report import command
-from xlx.results import paths, work
+from xlx.results import checks, paths, work
 from xlx.subjects import identity, jobs, loading
 from xlx.text import downstream, examples, parallel, questions, trees
 
@@ -170,7 +170,7 @@ def takes(face: Callable, name: str, value: Any) -> bool:
     """Whether an argument is, by its outermost type, what the signature says."""
     parameters = inspect.signature(face).parameters
     hint = parameters[name].annotation if name in parameters else Any
-    if hint == "Vectors | Mapping[str, np.ndarray]":  # the former is a name in text
+    if hint == "Vectors | Mapping[str, ndarray]":  # the former is a name in text
         hint = Mapping
     hint = eval(hint, vars(sys.modules[face.__module__])) if isinstance(hint, str) else hint
     if hint is inspect.Parameter.empty:
@@ -181,6 +181,7 @@ def takes(face: Callable, name: str, value: Any) -> bool:
         if kind is Any or kind is object or isinstance(kind, typing.TypeVar):
             return True
         kind = {float: Number, int: (int, np.integer), bool: (bool, np.bool_)}.get(kind, kind)
+        value = checks.as_arrays(value) if kind is np.ndarray else value
         if isinstance(kind, type | tuple) and isinstance(value, kind):
             number = kind is Number or kind == (int, np.integer)
             listed = isinstance(value, str | bytes) and kind not in (str, bytes)
