@@ -493,7 +493,7 @@ def correlation_course(table: pd.DataFrame) -> Figure:
     ``table`` as of `against_ld`; bands are intervals over languages.
     """
     style = Curves(looks=MEASURES, labels=NAMES, even=True, wrap=3, width=3.9)
-    rows = table.sort_values("model", ascending=False, kind="stable")
+    rows = table.sort_values("model", ascending=False)
     on = curves(rows, "checkpoint", "r", hue="LD with", col="model", style=style)
     across(on, y=0, **ZERO)
     question = "While a model learns, do pairs whose languages are told apart lose meaning?"

@@ -19,7 +19,6 @@ from xlx.plots.style import (
     GUESSING,
     HIGH,
     MEASURES,
-    MODELS,
     NAMES,
     SMALL,
     TINY,
@@ -28,6 +27,7 @@ from xlx.plots.style import (
     handle,
     language_label,
     look,
+    looks,
     styled,
 )
 
@@ -119,9 +119,8 @@ def labels(table: pd.DataFrame) -> Figure:
     ``table`` has ``label`` and the columns of `within_across`, as `mixing.by_label` gives them, and
     errors are as there.
     """
-    unit = "examples of the class that are right (%)"
-    question = "Which class loses when the two texts are in two languages?"
-    return asking(question, _settings(table, "language", unit, row="label"))
+    figure = _settings(table, "language", "examples of the class that are right (%)", row="label")
+    return asking("Which class loses when the two texts are in two languages?", figure)
 
 
 @styled
@@ -143,8 +142,9 @@ def distances(table: pd.DataFrame) -> Figure:
     ``high``, of `mixing_2_paraphrase.tails`.
     """
     reader, *rivals = order(table, "model")
-    looks = MODELS | {name: look(BAG["color"], "x", BAG["linestyle"]) for name in rivals}
-    style = Lanes(names=language_label, width=6.4, looks={x: looks[x] for x in (reader, *rivals)})
+    grey = look(BAG["color"], "x", BAG["linestyle"])
+    shown = looks([reader]) | dict.fromkeys(rivals, grey)
+    style = Lanes(names=language_label, width=6.4, looks=shown)
     on = lanes(table, "ratio", "language", hue="model", style=style)
     across(on, 1, **ZERO)
     across(on, 2)

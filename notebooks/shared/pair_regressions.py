@@ -284,8 +284,7 @@ def coefficients(table: pd.DataFrame) -> Figure:
     ``coefficient``, ``low``, ``high`` (missing where none is printed).
     """
     table = pd.concat([rows_of(table, term=name) for name in LD_AND_MD])
-    measured = table.loc[table["model"] != "printed", "row"]
-    table = table[table["row"].isin(measured)]
+    table = table[table["row"].isin(table.loc[table["model"] != "printed", "row"])]
     shown = {name: x | {"linewidth": 1.5} for name, x in looks(order(table, "model")).items()}
     labels = {"printed": "the paper's (no interval)"}
     style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels)

@@ -118,8 +118,7 @@ def selectivity(table: pd.DataFrame) -> Figure:
     keys = ["task", "encoder"]
     long = table.melt([*keys, "majority"], [*labels], var_name="read").dropna(subset="value")
     groups = long.groupby([*keys, "read"], sort=False)["value"]
-    means = groups.agg(["mean", "min", "max"]).reset_index()
-    means = means.rename(columns={"min": "low", "max": "high"})
+    means = groups.agg(mean="mean", low="min", high="max").reset_index()
     ink = {"accuracy": look("0.1", "o"), "control": look("0.45", "<", hollow=True)}
     style = Lanes(looks=ink, labels=labels, scale=100, width=2.4, lane=0.14)
     on = lanes(means, "mean", "encoder", hue="read", col="task", style=style)
