@@ -124,12 +124,6 @@ def test_the_second_time_neither_loads_nor_embeds(
         scoring.subject_scores(["mini-infoxlm"], grouped, space="odd")
 
 
-def test_a_cache_of_an_earlier_version_is_one_sentence(grouped: ParallelCorpus) -> None:
-    value = {"won": np.zeros((7, 3, 2), np.uint32), "cut": np.zeros(3), "codes documents pairs": 0}
-    with pytest.raises(ValueError, match=r"length alone are stored as an earlier .*results.score"):
-        scoring._unpacked({"LD": value}, grouped, scoring.Length(), "raw")
-
-
 def test_values_are_compared_by_scores_and_differences() -> None:
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(12, 4)) for code in "abc"}
