@@ -161,7 +161,7 @@ def pivot_squares(
     """μ of each language with each pivot, by model (name → pooling) and space.
 
     It is that of the layer with the highest mean of all pairs; "bag of letters": with idf over the
-    languages of the corpus. Of held-out models and twins there is what `held_out.asked_of` gives.
+    languages of the corpus. Of held-out models there is what `held_out.asked_of` gives.
     """
     bags, squares = bag_vectors(corpus), {}
     for (name, pooling), space in product(models.items(), ("raw", "centred")):

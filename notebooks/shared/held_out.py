@@ -20,7 +20,7 @@ from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject, cached, s
 from xlx.measures.abx import PairScores
 from xlx.results import paths, work
 from xlx.results.settings import current, settings
-from xlx.subjects.identity import twin_of, twin_parts
+from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import tokenizer
 from xlx.text import labelled, parallel
 from xlx.text.parallel import ParallelCorpus
@@ -128,11 +128,8 @@ def stored(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 def asked_of(name: str, call: Callable[..., Any], *rest: object, **options: object) -> Any:
-    """What a call gives of a model, in its precision; of a held-out one or a twin, if it is there.
-
-    A twin counts as what is `stored`, too: None where the ledger lacks it.
-    """
-    stands = partial(stored, call) if name in MODELS or twin_parts(name) else call
+    """What a call gives of a model, in its precision; of a held-out one, if it is there."""
+    stands = partial(stored, call) if name in MODELS else call
     with settings(dtype=precision(name)):
         return stands([name], *rest, **options)
 
