@@ -226,6 +226,21 @@ def test_layouts_that_people_have(tmp_path, files, said):
     assert said in corpus.source
 
 
+def test_parallel_bible_corpus(tmp_path):
+    header = "# language_name: {}\n# closest_ISO_639-3: {}\n# year_short: 1912\n\n"
+    german = "40001001\tDies\n40001002\tAbraham\n40001003\t\n40001004\n41001001\tAnfang\n"
+    english = "40001001\tThe\n40001002\tAbe\n# 40001002\tother\n40001003\tAnd\n41001001\tIn\n"
+    for name, text in {"deu-x-bible-luther": german, "eng-x-bible-king-v1": english}.items():
+        more = "".join(f"4200100{i}\t{name[:3]} {i}\n" for i in range(1, 10))
+        content = header.format(name, name[:3]) + text + more
+        (tmp_path / f"{name}.txt").write_text(content, encoding="utf-8")
+    with pytest.warns(CorpusWarning, match=r"1 of 13 ids are left out"):
+        corpus = load(tmp_path)
+    assert corpus.sentences["de"][:3] == ("Dies", "Abraham", "Anfang")
+    assert corpus.sentences["en"][:4] == ("The", "Abe", "In", "eng 1")
+    assert corpus.ids[:3] == ("40001001", "40001002", "41001001")
+
+
 THREE = "1\n2\n3\n"
 IDS = "a\tone\nb\ttwo\nc\tthree\n"
 

@@ -207,6 +207,10 @@ def visible(sentence: str) -> bool:
     return any(c not in _BLANK and unicodedata.category(c) not in blank for c in sentence)
 
 
+#: Of the Parallel Bible Corpus: metadata, verses that are left out, blanks, numbers alone.
+_NO_VERSE = re.compile(r"#.*|\s*|\d{8}")
+
+
 class _Signs(dict[int, str]):
     """For `str.translate`: a sign as it is, an invisible one as nothing."""
 
@@ -250,8 +254,14 @@ def by_id(lines: Iterable[tuple[int, str, str]], where: str) -> dict[str, str]:
 
 
 def with_ids(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]:
-    """Number, id and sentence of lines ``id<TAB>sentence``; a sentence may hold tabs itself."""
+    """Number, id and sentence of lines ``id<TAB>sentence``; a sentence may hold tabs itself.
+
+    Of the Parallel Bible Corpus, verses with text.
+    """
+    bible = lines[:1] and lines[0].startswith("# language_name:")
     for number, line in enumerate(lines, 1):
+        if bible and _NO_VERSE.fullmatch(line):
+            continue
         key, tab, sentence = line.partition("\t")
         if not tab or not key:
             problem = "not an id, a tab and a sentence as elsewhere"

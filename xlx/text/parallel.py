@@ -410,7 +410,12 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
 
 def _is_tag(file: Path) -> bool:
     """Whether a file is called as a language, beside its extension."""
-    return is_tag(Path(files.unpacked_name(file.name)).stem)
+    return is_tag(_tag_of(files.unpacked_name(file.name)))
+
+
+def _tag_of(name: str) -> str:
+    """What a file is called, without its extension and what is for private use: "-x-bible"."""
+    return Path(name).stem.partition("-x-")[0]
 
 
 def _beside_left_out(folder: Path) -> list[Path]:
@@ -450,7 +455,7 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
     for file in named:
         checks.regular(file, TextError)
         plain = files.unpacked_name(file.name)
-        tag = ends.get(plain) or Path(plain).stem
+        tag = ends.get(plain) or _tag_of(plain)
         try:
             parse_tag(tag)
         except TextError as error:
