@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject
 from xlx.measures import abx, alignment, mexa
@@ -61,13 +62,13 @@ class Coverage:
     pooling: str
     states: str
     scores: mexa.PivotScores
-    measures: pd.DataFrame
+    measures: DataFrame
     cut: dict[str, int]
 
-    def named(self, table: pd.DataFrame) -> pd.DataFrame:
+    def named(self, table: DataFrame) -> DataFrame:
         """A table of scores with ``model``, ``pooling`` and ``states`` in front."""
         names = {"model": self.model, "pooling": self.pooling, "states": self.states}
-        return pd.concat([pd.DataFrame(names, table.index), table], axis=1)
+        return pd.concat([DataFrame(names, table.index), table], axis=1)
 
 
 @checks.typed()
@@ -336,7 +337,7 @@ def _coverage(
         for measure, numbers in kept_alternatives(value).items()
         for layer, number in enumerate(numbers.tolist())
     ]
-    table = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
+    table = DataFrame(rows, columns=["language", "layer", "measure", "value"])
     # a bag is cut as its model is, and keeps no number
     cuts = {x: value.get("cut", (0, 0)) for x, value in by_language.items()}
     cut = {x: int(of_both[0]) for x, of_both in cuts.items()}

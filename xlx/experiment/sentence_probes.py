@@ -16,8 +16,8 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.experiment.scoring import Subject, as_subject
 from xlx.measures import probes
@@ -84,7 +84,7 @@ def probe_sentences(
     seeds: Sequence[int] = (0, 1, 2),
     reading: Mapping[str, object] | None = None,
     **options: Any,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Probes of every layer of some subjects on tasks, by language (`parallel_tasks`).
 
     ``across``: a probe is read in the other languages, too. ``reading`` (``pooling``,
@@ -124,14 +124,14 @@ def probe_sentences(
         for i, value in enumerate(values)
         if value is not None
     ]
-    return pd.DataFrame({x: np.concatenate([part[x] for part in columns]) for x in _ORDER})
+    return DataFrame({x: np.concatenate([part[x] for part in columns]) for x in _ORDER})
 
 
 def over_languages(
-    cells: pd.DataFrame,
+    cells: DataFrame,
     by: Sequence[str] = ("subject", "task", "layer"),
     bounds: tuple[float, float] = (0, 1),
-) -> pd.DataFrame:
+) -> DataFrame:
     """Means of cells over languages, or pairs of them, with Student's 95 % interval over these.
 
     The interval is cut at the ``bounds`` of the scores, and NaN where there are fewer than three

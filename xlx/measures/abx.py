@@ -16,6 +16,7 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.measures import alignment
 from xlx.measures.alignment import Block, Vectors, blocks, unit_vectors
@@ -290,7 +291,7 @@ def sampled(
     n_triplets: int,
     n_runs: int,
     seed: int,
-) -> pd.DataFrame:
+) -> DataFrame:
     """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
@@ -310,7 +311,7 @@ def sampled(
                     score = score_triplets(vectors, triplets).mean()
                     rows.append((task, layer, *pair, run, score, n_triplets))
     columns = ["task", "layer", "language_1", "language_2", "run", "score", "n_triplets"]
-    return pd.DataFrame(rows, columns=columns)
+    return DataFrame(rows, columns=columns)
 
 
 @dataclass(frozen=True)
@@ -360,7 +361,7 @@ class PairScores:
         masked = {task: counts[ways] for task, counts in self.masked.items()}
         return replace(self, pairs=tuple(pairs), scores=scores, left_out=left_out, masked=masked)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> DataFrame:
         """Tidy: one row per task, layer, pair and direction.
 
         ``model``, ``checkpoint`` and ``space`` where the subject is named; ``task``, ``layer``,
@@ -379,7 +380,7 @@ class PairScores:
         triplets = {"LD": n * (n - 1), "MD": n * (n - 1)}  # the others ask each sentence once
         triplets |= {task: counts[pair, side] for task, counts in self.masked.items()}
         tables = [
-            pd.DataFrame((about if self.model else {}) | {"task": task, **columns}).assign(
+            DataFrame((about if self.model else {}) | {"task": task, **columns}).assign(
                 score=scores.ravel(), n_triplets=triplets.get(task, n)
             )
             for task, scores in self.scores.items()

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.measures.abx import Groups, Measure
 from xlx.measures.alignment import Block, undefined, unit_vectors
@@ -67,16 +68,16 @@ class PivotScores:
         left = (self.hits.sum(-1, keepdims=True) - self.hits + regained) / (n - 1)
         return left + 0 * self.mu[..., None]  # NaN stays
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> DataFrame:
         """Tidy: ``language``, ``layer``, ``mu``, ``low``, ``high`` (interval: see `pooled`)."""
         low, high = _interval(self.mu, self.left_out())
         keys = pd.MultiIndex.from_product(
             [self.languages, self.layers], names=["language", "layer"]
         )
         columns = {"mu": self.mu.T.ravel(), "low": low.T.ravel(), "high": high.T.ravel()}
-        return pd.DataFrame(columns, keys).reset_index()
+        return DataFrame(columns, keys).reset_index()
 
-    def pooled(self, how: str = "mean") -> pd.DataFrame:
+    def pooled(self, how: str = "mean") -> DataFrame:
         """One score per language, over layers: ``language``, ``mu``, ``low``, ``high``.
 
         ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); layers
@@ -97,7 +98,7 @@ class PivotScores:
         pool = np.nanmean if how == "mean" else np.nanmax
         mu = pool(self.mu[rows], axis=0)
         low, high = _interval(mu, pool(self.left_out()[rows], axis=0))
-        return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
+        return DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
 
 
 def _interval(mu: ndarray, left_out: ndarray) -> tuple[ndarray, ndarray]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 from typer import Option
 
 from xlx.experiment.grids import Grid, Sets, grid, unasked, without_reading
@@ -208,7 +209,7 @@ def asked_sets(
 
 def setting_rows(
     task: HeadTask, both: Grid, alone: Grid, labels: Sequence[int], others: Sequence[Grid] = ()
-) -> pd.DataFrame:
+) -> DataFrame:
     """Columns ``asked, label, language, setting, score, low, high``: `mixing.summary`, `by_label`.
 
     Of both texts, of one (of questions, the context) alone, and the difference of the two, which is
@@ -229,7 +230,7 @@ def setting_rows(
     return pd.concat(tables, ignore_index=True)[columns]
 
 
-def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFrame:
+def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> DataFrame:
     """Columns ``model, label, language, setting, score`` of printed tables, as shares."""
     folder = paths.PUBLISHED / "within_across"
     files = [file for n in numbers for file in folder.glob(f"table{n}_*.csv")]
@@ -242,7 +243,7 @@ def printed_rows_of(numbers: Sequence[int], labels: Sequence[str]) -> pd.DataFra
     return table[["model", "label", "language", "setting", "score"]]
 
 
-def means_beside(rows: pd.DataFrame, task: HeadTask) -> pd.DataFrame:
+def means_beside(rows: DataFrame, task: HeadTask) -> DataFrame:
     """Means over languages, settings side by side: this model's rows, then printed ones."""
     rows = rows[(rows["asked"] != task.asked[2]) & (rows["language"] == mixing.OVERALL)]
     index = ["model", "asked", "label"]
@@ -266,14 +267,14 @@ def one_answer(predictions: np.ndarray, classes: Sequence[str]) -> list[str]:
 
 
 @styled
-def cell_figure(cells: pd.DataFrame, score: str) -> Figure:
+def cell_figure(cells: DataFrame, score: str) -> Figure:
     """A score by the language of the first text (rows), or context, and of the second (columns)."""
     table = cells.assign(written=(100 * cells["score"]).map("{:.0f}".format))
     style = Cells(cell=(0.45, 0.3), bar=score)
     return heatmap(table, "second", "first", "score", style=style).done()
 
 
-def mixing_headline(rows: pd.DataFrame, label: str, task: HeadTask) -> list[str]:
+def mixing_headline(rows: DataFrame, label: str, task: HeadTask) -> list[str]:
     """Sentences: within, across and the drop; one text alone; the drop by label; other readers."""
     means = rows[rows["language"] == mixing.OVERALL].set_index(["asked", "label", "setting"])
     means = 100 * means[["score", "low", "high"]]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results.deferred import deferred
 
@@ -27,7 +28,7 @@ _WORDS = {
     float: "a number",
     str: "text",
     bool: "True or False",
-    np.ndarray: "a numpy array of numbers, without a mask",
+    ndarray: "a numpy array of numbers, without a mask",
     os.PathLike: "a path",
     Path: "a path",
     object: "a single value",
@@ -108,8 +109,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     if kind is bool:
         return isinstance(value, bool | np.bool_)
-    if kind is np.ndarray:
-        plain = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
+    if kind is ndarray:
+        plain = isinstance(value, ndarray) and not isinstance(value, np.ma.MaskedArray)
         return plain and value.dtype.kind in "biuf"
     if issubclass(kind, Mapping):
         keys_and_values = zip(inner, (Mapping.keys, Mapping.values), strict=False)
@@ -278,7 +279,7 @@ def arrays(states: Mapping[str, Any]) -> None:
     first, shape = next(((x, getattr(array, "shape", ())) for x, array in states.items()), ("", ()))
     for language, array in states.items():
         problem = None
-        if not (isinstance(array, np.ndarray) or sparse.issparse(array)):
+        if not (isinstance(array, ndarray) or sparse.issparse(array)):
             problem = f"are a {type(array).__name__}: give a numpy array"
         elif isinstance(array, np.ma.MaskedArray):
             problem = "have a mask: fill in what it hides, or leave these sentences out"

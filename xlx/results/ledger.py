@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.results import checks, provenance, store
 
@@ -38,7 +39,7 @@ _GROUP = 2**23
 _HEAD = ("kind", "identity", "version", "ask", "notebooks", "form")
 _VALUE, _SHAPE = "value.", "shape."
 _TYPES = {"threads": pa.int32(), "seconds": pa.float64()}  # of provenance; the others are text
-Value = pd.DataFrame | Mapping[str, ndarray]
+Value = DataFrame | Mapping[str, ndarray]
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def to_arrow(entries: Iterable[Entry]) -> pa.Table:
 
 
 def _row(entry: Entry) -> pa.Table:
-    frame = isinstance(entry.value, pd.DataFrame)
+    frame = isinstance(entry.value, DataFrame)
     columns = {
         "kind": [entry.kind],
         "identity": [entry.identity],
@@ -179,7 +180,7 @@ def _entry(
         head["identity"],
         head["version"],
         head["ask"],
-        pd.DataFrame(dict(value)) if head["form"] == "table" else value,
+        DataFrame(dict(value)) if head["form"] == "table" else value,
         {name: head[name] for name in provenance.PROVENANCE},
         tuple(head["notebooks"] or ()),
     )
@@ -352,7 +353,7 @@ class Ledger:
         shard = self._kinds[ask.kind].get(ask.identity)
         return None if shard is None else shard.entry(ask.identity)
 
-    def overview(self, *, as_written: bool = False) -> pd.DataFrame:
+    def overview(self, *, as_written: bool = False) -> DataFrame:
         """All entries without their values: the head's columns, provenance, ``lens``.
 
         Who asks for them (``notebooks``, a tuple), and by what code they could be made (``code``),
@@ -369,7 +370,7 @@ class Ledger:
             for file, shard in self.shards().items()
         ]
         if not parts:
-            return pd.DataFrame(columns=[*names, "lens"])
+            return DataFrame(columns=[*names, "lens"])
         table = pd.concat(parts, ignore_index=True)
         table = table.drop_duplicates("identity", keep="last", ignore_index=True)
         askers = {} if as_written else self.notes(ASKERS)

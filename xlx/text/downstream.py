@@ -22,6 +22,7 @@ from typing import Any
 
 import pandas as pd
 from babel import Locale
+from pandas import DataFrame
 
 from xlx.results import checks, paths
 from xlx.text.files import TextError, check_header
@@ -79,7 +80,7 @@ def language_of(label: str) -> str:
 
 
 @checks.typed(TextError)
-def read_tasks(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
+def read_tasks(files: str | Path | Iterable[str | Path]) -> DataFrame:
     """Scores of tasks in all files together, one row per task, model, language; with its ``file``.
 
     ``files``: results of lm-evaluation-harness, CSVs, folders of both (at any depth), or several;
@@ -152,7 +153,7 @@ def _csv_rows(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, row | {"file": str(file)}
 
 
-def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
+def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> DataFrame:
     """Rows by their place, checked."""
     checked = []
     places = {}
@@ -171,12 +172,12 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
             raise TextError(f"{where}: {' '.join(key)} is also in {places[key]}; give one of them.")
         places[key] = where
         checked.append((*key, score, stderr, pd.NA if math.isnan(n) else int(n), row["file"]))
-    table = pd.DataFrame(checked, columns=[*SCORE_COLUMNS, "file"])
+    table = DataFrame(checked, columns=[*SCORE_COLUMNS, "file"])
     return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
 
 @checks.typed(TextError)
-def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
+def of_models(table: DataFrame, models: Iterable[str], pivot: str | None = None) -> DataFrame:
     """The scores of some models alone, each called as it is here.
 
     A model is the one in the table of its own name, or else the only one whose last part, as of a

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks
 from xlx.text.files import TextError
@@ -44,7 +45,7 @@ class Rows:
             numbers = ", ".join(f"{name} ({size})" for name, size in sizes.items())
             raise TextError(f"{self.name}: unequal numbers of {numbers}")
         for name, row in given.items():
-            if row is not None and not isinstance(row, np.ndarray):
+            if row is not None and not isinstance(row, ndarray):
                 checks.whole_characters(row, f"{self.name}: {name}", TextError)
 
     def __len__(self) -> int:
@@ -58,7 +59,7 @@ class Rows:
         places = list(positions)
 
         def taken(row: Any) -> Any:
-            if isinstance(row, np.ndarray):
+            if isinstance(row, ndarray):
                 return row[places]
             return row and tuple(row[i] for i in places)
 
@@ -234,7 +235,7 @@ class Examples(Rows):
     language: str
     first: tuple[str, ...]
     second: tuple[str, ...] | None
-    labels: np.ndarray
+    labels: ndarray
     classes: tuple[str, ...]
     ids: tuple[str, ...]
     rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
@@ -248,7 +249,7 @@ class Examples(Rows):
             some = ", ".join(self.classes)
             raise TextError(f"{self.name}: a label is none of the {len(self.classes)} ({some})")
 
-    def relabelled(self, labels: np.ndarray) -> "Examples":
+    def relabelled(self, labels: ndarray) -> "Examples":
         """The same texts with other labels."""
         return replace(self, labels=np.asarray(labels))
 
@@ -258,7 +259,7 @@ class Examples(Rows):
         return [self.classes[label] for label in self.labels]
 
     @property
-    def lengths(self) -> np.ndarray:
+    def lengths(self) -> ndarray:
         """Characters of each example, of both parts: int64 ``(n,)``."""
         second = self.second or ("",) * len(self)
         return np.array([len(a) + len(b) for a, b in zip(self.first, second, strict=True)], int)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -50,7 +51,7 @@ _NEGATED, _OPEN = (
 )
 
 
-def negated(english: Sequence[str]) -> np.ndarray:
+def negated(english: Sequence[str]) -> ndarray:
     """Whether a sentence has a negator, int64 ``(n,)``: 1, 0, or -1 where that is not sure."""
     return np.array([1 if _NEGATED.search(x) else -bool(_OPEN.search(x)) for x in english], int)
 
@@ -60,8 +61,8 @@ def matched(
     n: int | None,
     seed: int,
     domains: Sequence[str] | None = None,
-    labels: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    labels: ndarray | None = None,
+) -> tuple[ndarray, ndarray]:
     """Positions and labels of n sentences, half of them negated: int64 ``(n,)`` each, in order.
 
     ``labels``: of another task than negation, 1, 0 or -1 as `negated` has them.
