@@ -61,14 +61,6 @@ def test_what_cannot_be_read_is_said(written: Written) -> None:
     assert answer.value == 0.4
 
 
-def test_control_tokens_in_a_text_are_said(written: Written) -> None:
-    (answer,) = changed(written, "reading")
-    assert "control tokens" not in answer.sentence
-    control = written.tables["reading"]["language"].map({"ja": 0.002}).fillna(0.0)
-    (answer,) = changed(written, "reading", control=control)
-    assert "In sentences of ja (0.2%) it takes a part of the text for control" in answer.sentence
-
-
 def test_tasks_and_probes_are_told_where_they_are(written: Written) -> None:
     fits = pd.DataFrame(
         {

@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.experiment.abx_scores import MATCHED, language_weights, pair_weights
 from xlx.measures import registered, statistics
@@ -154,7 +155,7 @@ def averaged_scores(
     by: Sequence[str] = (),
     layers: Sequence[int] | None = None,
     embedding_layer: bool = True,
-) -> pd.DataFrame:
+) -> DataFrame:
     """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
 
     ValueError where there is no checkpoint.
@@ -173,7 +174,7 @@ def averaged_scores(
             columns |= {"task": task} | {key: names[key][x].ravel() for key, x in places}
             numbers = zip(("score", "low", "high"), (mean.score, *mean.interval()), strict=True)
             columns |= {name: np.ravel(number) for name, number in numbers}
-            tables.append(pd.DataFrame(columns))
+            tables.append(DataFrame(columns))
     if not tables:
         raise ValueError("no scores of any checkpoint are given: name one or more")
     return pd.concat(tables, ignore_index=True)

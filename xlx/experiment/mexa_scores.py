@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from xlx.experiment.scoring import BagOfSubwords, Subject, as_subject
 from xlx.measures import abx, alignment, mexa
@@ -121,7 +121,7 @@ def languages_to_read(
 
 def mean_subwords(
     name: Name, corpus: ParallelCorpus, pivot: str = "en", max_length: int | None = None
-) -> pd.Series:
+) -> Series:
     """Mean number of subwords of a whole sentence by language, those that the tokenizer adds too.
 
     Kept with MEXA of a bag of them, so that it needs no tokenizer where that is there.
@@ -130,7 +130,7 @@ def mean_subwords(
     (values,) = _values("hits", bag, corpus, pivot).values()
     means = {language: value["subwords"][0] for language, value in values.items()}
     means[_pivot(corpus, pivot)] = next(iter(values.values()))["subwords"][1]
-    return pd.Series({language: means[language] for language in corpus.languages})
+    return Series({language: means[language] for language in corpus.languages})
 
 
 @checks.typed()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.experiment.averages import Average
 from xlx.experiment.scoring import Subject
@@ -106,7 +107,7 @@ def nearer(corpus: ParallelCorpus, subject: Subject | None = None) -> ndarray:
 
 def share_table(
     corpus: ParallelCorpus, answers: Mapping[str, ndarray], rivals: Sequence[str]
-) -> pd.DataFrame:
+) -> DataFrame:
     """How often X is nearer to A, by ``kind``, ``model`` and ``layer``, with intervals.
 
     ``answers``: what `nearer` gives of each subject. Columns ``n``, ``share`` with ``share
@@ -120,7 +121,7 @@ def share_table(
         means = {name: _mean(x[:, chosen], of_pair[chosen]) for name, x in answers.items()}
         for name, mean in means.items():
             parts = {"share": mean} | {f"less {x}": mean - means[x] for x in rivals if x != name}
-            table = pd.DataFrame({"kind": kind, "model": name, "layer": range(len(mean.score))})
+            table = DataFrame({"kind": kind, "model": name, "layer": range(len(mean.score))})
             table["n"] = chosen.sum()
             for column, part in parts.items():
                 names = [column, f"{column} low", f"{column} high"]

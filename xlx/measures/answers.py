@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.text.files import TextError
 from xlx.text.languages import spaceless, without_punctuation, word_pattern, word_spans
@@ -130,7 +131,7 @@ def _compared(word: str) -> str:
 
 
 @lru_cache(maxsize=2**13)
-def located_words(context: str, language: str) -> tuple[np.ndarray, Sequence[int], Sequence[int]]:
+def located_words(context: str, language: str) -> tuple[ndarray, Sequence[int], Sequence[int]]:
     """The words of a context as they are compared, and where each begins and ends."""
     spans = word_spans(context, language)
     plain = np.array([_compared(word) for word, _, _ in spans], object)
@@ -143,7 +144,7 @@ def _asked(question: str, language: str) -> frozenset[str]:
     return frozenset(_compared(word) for word, _, _ in word_spans(question, language)) - {""}
 
 
-def asked_words(compared: Sequence[str], question: str, language: str) -> np.ndarray:
+def asked_words(compared: Sequence[str], question: str, language: str) -> ndarray:
     """Which words of a context are words of the question: bool."""
     asked = _asked(question, language)
     return np.array([word in asked for word in compared], bool)
@@ -188,7 +189,7 @@ def overlap_answers(questions: Questions, length: int) -> list[str]:
 
 
 @lru_cache(maxsize=2**11)
-def _kernel(n: int, size: int) -> np.ndarray:
+def _kernel(n: int, size: int) -> ndarray:
     """Weight of a word by its offset from the beginning of the span, from n - 1 down to 1 - n."""
     offset = np.arange(n - 1, -n, -1)
     weight = 1 / (1 + np.abs(offset - (size - 1) / 2))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.measures.abx import LD, MD, RETRIEVAL, Groups, Measure
 from xlx.measures.alignment import Block
@@ -25,7 +26,7 @@ stats = deferred("scipy.stats")
 def of_sentences(name: str, values: Callable[[Block], torch.Tensor], **options: Any) -> Measure:
     """The mean over sentences X of what each has, ``(m, n)``."""
 
-    def wins(block: Block, groups: Groups) -> np.ndarray:
+    def wins(block: Block, groups: Groups) -> ndarray:
         return groups.over_positions(values(block).double().cpu().numpy())
 
     return Measure(name, wins, of_queries=True, share=False, reported=False, **options)
@@ -66,7 +67,7 @@ def of_pairs(
     NaN where all cosines of a language are the same.
     """
 
-    def wins(block: Block, groups: Groups) -> np.ndarray:
+    def wins(block: Block, groups: Groups) -> ndarray:
         first, second = (
             cells * (less_mean(cosines).abs().amax((1, 2)) > block.tolerance)[:, None, None]
             for cells, cosines in zip(kernels(block), block.kernels, strict=True)
@@ -153,7 +154,7 @@ def less_crowd(block: Block) -> Block:
 def by_csls(measure: Measure) -> Measure:
     """A measure with CSLS for cosines."""
 
-    def wins(block: Block, groups: Groups) -> np.ndarray:
+    def wins(block: Block, groups: Groups) -> ndarray:
         return measure.wins(less_crowd(block), groups)
 
     return replace(measure, name=f"{measure.name} by CSLS", wins=wins, reported=False)

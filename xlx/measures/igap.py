@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas import DataFrame
 
 from xlx.measures import statistics
 from xlx.measures.statistics import SLACK
@@ -105,7 +106,7 @@ def igap_curve(
     tolerance: float = TOLERANCE,
     *,
     groups: Sequence[int] | ndarray | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """IGAP (Equation 5) over training errors, for each target and their mean (Figure 1b).
 
     ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
@@ -144,7 +145,7 @@ def igap_curve(
             "n_models": windows.sum(1),
             "n_seeds": [len(pd.unique(seeds[window])) for window in windows],
         }
-        tables.append(pd.DataFrame(columns))
+        tables.append(DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from xlx.measures.abx import Groups, Measure
 from xlx.measures.alignment import Block, undefined, unit_vectors
@@ -234,7 +234,7 @@ BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
 
 
 @checks.typed()
-def expected(mu: ndarray | pd.Series | float, english_score: float) -> ndarray:
+def expected(mu: ndarray | Series | float, english_score: float) -> ndarray:
     """The adjusted score, μ times the score of the task in English (section 5.2, Table 6).
 
     In units of the task's score, a share in [0, 1]. Raises ValueError outside of that.
@@ -246,7 +246,7 @@ def expected(mu: ndarray | pd.Series | float, english_score: float) -> ndarray:
 
 
 @checks.typed()
-def bands(score: ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
+def bands(score: ndarray | Series | Sequence[float]) -> pd.Categorical:
     """The band of each adjusted score: the colours of Table 6, from `BANDS`, in order.
 
     Raises ValueError for a score that is missing or outside [0, 1].

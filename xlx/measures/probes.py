@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 from numpy.typing import ArrayLike
+from pandas import DataFrame
 
 from xlx.results import checks
 from xlx.results.deferred import deferred
@@ -559,7 +560,7 @@ def evaluate_probes(
     types: Sequence[ArrayLike] | None = None,
     fitted: Probes | None = None,
     **options: object,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Train probes, score them on the test split, and give what the score is to be held against.
 
     ``types``: words of the three splits, shaped as the labels, for the control task
@@ -592,7 +593,7 @@ def evaluate_probes(
         columns["control_accuracy"] = reached
         columns["selectivity"] = columns["accuracy"] - reached
     shape = probes.epochs.shape
-    return pd.DataFrame(
+    return DataFrame(
         {name: np.broadcast_to(column, shape).ravel() for name, column in columns.items()}
     )
 

@@ -13,7 +13,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from pandas import DataFrame
+from numpy import ndarray
+from pandas import DataFrame, Series
 
 from xlx.plots.style import GUESSING, HALO, TINY, WIDTH
 from xlx.results.deferred import deferred
@@ -161,7 +162,7 @@ def across(
             axes.axhline(y, **style)
 
 
-def write(axes: Axes, rows: DataFrame, x: pd.Series, y: pd.Series) -> None:
+def write(axes: Axes, rows: DataFrame, x: Series, y: Series) -> None:
     """What is ``written`` beside points, towards the middle, each as far from the next as high."""
     middle = (x.min() + x.max()) / 2
     low, high = axes.get_ylim()
@@ -181,7 +182,7 @@ def write(axes: Axes, rows: DataFrame, x: pd.Series, y: pd.Series) -> None:
             )
 
 
-def apart(heights: np.ndarray, least: float) -> np.ndarray:
+def apart(heights: ndarray, least: float) -> ndarray:
     """Heights moved as little as can be (least squares) so that each is ``least`` from the next."""
     ranks, room = np.argsort(heights, kind="stable"), least * np.arange(len(heights))
     moved = np.empty(len(heights))

@@ -12,9 +12,9 @@ checkpoint selection" of the ABX paper's conclusion.
 import time
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import torch
+from numpy import ndarray
+from pandas import DataFrame
 from transformers import TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED
@@ -51,9 +51,9 @@ class Lens(TrainerCallback):
         self.seconds, self._rows = 0.0, []
 
     @property
-    def history(self) -> pd.DataFrame:
+    def history(self) -> DataFrame:
         """Columns ``step`` and the scores, as they are called in the logs."""
-        return pd.DataFrame(self._rows)
+        return DataFrame(self._rows)
 
     def on_evaluate(
         self,
@@ -94,7 +94,7 @@ class Lens(TrainerCallback):
         scores = self._mexa(states) if decoder else self._measures(states, encoder.device)
         return {f"lens_{name}": float(number) for name, number in scores.items()}
 
-    def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
+    def _measures(self, states: dict[str, ndarray], device: torch.device) -> dict[str, Any]:
         masks = masks_of(self.corpus, ["like length"])
         measures = [x for x in reported_measures() if x != MATCHED]
         exact = abx.exact(states, measures=measures, masks=masks, device=device)
@@ -106,7 +106,7 @@ class Lens(TrainerCallback):
             scores[f"{name}_best_layer"] = best
         return scores
 
-    def _mexa(self, states: dict[str, np.ndarray]) -> dict[str, Any]:
+    def _mexa(self, states: dict[str, ndarray]) -> dict[str, Any]:
         scores = mexa.scores(states, self.pivot)
         by_layer, by_language = scores.mu.mean(1), scores.mu.mean(0)
         best = by_layer.argmax()

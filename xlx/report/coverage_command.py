@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 from typer import Option
 
 from xlx.experiment import mexa_scores
@@ -138,11 +138,11 @@ def ranked_pivots(model: ReportedModel, corpus: ParallelCorpus, pivots: Sequence
     for name, scores in zip(subjects, several, strict=True):
         mu = scores.scores["MEXA"].mean(-1)
         layer = int(np.nanargmax(np.nanmean(mu, 1)))
-        pairs = pd.Series(mu[layer], pd.MultiIndex.from_tuples(scores.pairs))
+        pairs = Series(mu[layer], pd.MultiIndex.from_tuples(scores.pairs))
         squares.append(pd.concat([pairs, pairs.swaplevel()]).unstack()[[*pivots]])
         means = squares[-1].mean().to_numpy()
         table[f"{name}mean"], table[f"{name}layer"] = means, layer
-        table[f"{name}rank"] = pd.Series(-means).rank()
+        table[f"{name}rank"] = Series(-means).rank()
     for bag in squares[1:]:
         less = [column.dropna() for _, column in (squares[0] - bag).items()]
         families = [[kind_of_language(code)[1] for code in x.index] for x in less]

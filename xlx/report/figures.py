@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
 from xlx.measures import registered
 from xlx.plots import style
-from xlx.plots.panels import Figure, Panels, across, number, order, rows_of
+from xlx.plots.panels import Figure, Panels, across, number, order
 from xlx.plots.primitives import Cells, Curves, Lanes, Points, curves, heatmap, lanes, scatter
 from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
@@ -26,7 +27,7 @@ def report_figures(tables: Tables) -> dict[str, Callable[[], Figure]]:
     return {name: partial(draw, tables) for name, draw in DRAWN.items() if name in tables}
 
 
-def _names(table: pd.DataFrame) -> dict[str, str]:
+def _names(table: DataFrame) -> dict[str, str]:
     """What figures call the measures of a table; of those registered later, their labels."""
     labels = {name: measure.label for name, measure in registered().items()} | NAMES
     return {task: labels.get(task) or task for task in order(table, "task")}
@@ -42,10 +43,7 @@ def by_layer(tables: Tables) -> Figure:
     shape = Curves(labels=_names(table), width=3.9, height=2.4)
     on = curves(table, "layer", "score", "task", "model", "space", shape)
     across(on, y=style.CHANCE, label="chance of LD and MD")
-    bags = rows_of(tables["references"], reference=BAG, task=MATCHED).assign(space="raw")
-    for axes, rows in on.each(bags):
-        for score in rows["reference_score"]:
-            axes.axhline(score, label=f"{NAMES[MATCHED]}: {BAG}", **style.BAG)
+    for axes in on.axes.values():
         axes.set_ylim(min(-0.02, table["score"].min()), max(1.02, table["score"].max()))
     return on.done("layer (0: embeddings)", "score")
 
@@ -178,7 +176,7 @@ DRAWN = {
 
 
 def _by_language(
-    table: pd.DataFrame, value: str, hue: str, shape: Lanes, col: str | None = None
+    table: DataFrame, value: str, hue: str, shape: Lanes, col: str | None = None
 ) -> Panels:
     """Lanes of shares, one language per line."""
     names = {code: kind_of_language(code)[0] for code in order(table, "language")}
@@ -189,7 +187,7 @@ def _by_language(
     return on
 
 
-def _best_layers(tables: Tables) -> pd.DataFrame:
+def _best_layers(tables: Tables) -> DataFrame:
     """MEXA of each language at its best layer."""
     return tables["coverage"].query("layers == 'max' and states == 'raw'")
 

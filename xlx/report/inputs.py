@@ -123,7 +123,7 @@ def _of_folder(name: Name) -> ReportedModel:
 
 
 def series_models(
-    name: str, asked: bool | None = None, **options: object
+    name: str, asked: bool = False, **options: object
 ) -> tuple[list[ReportedModel], list[str]]:
     """The checkpoints that a run has left in a folder, by step, and notes of broken ones.
 
@@ -132,7 +132,7 @@ def series_models(
     Options as of `reported_model`; ValueError where none can be read, or none of those asked for is
     there.
     """
-    folder = None if asked is False or name in public_models() else local_folder(name)
+    folder = None if name in public_models() else local_folder(name)
     series = local_series(name, folder) if folder else []
     if asked and not series:
         raise ValueError(f"{name} has no subfolder called step-<number> or checkpoint-<number>")

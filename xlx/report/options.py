@@ -175,9 +175,7 @@ class Measuring(Reading):
     model: str | None = Argument(None, help="a shipped model, a hub name, a folder, also of a run")
     text: str | None = Option(None, help=f"{_TEXT}; of vectors none is needed")
     states: Path | None = Option(None, help=".npz of vectors by language in place of a model")
-    checkpoints: bool | None = Option(
-        None, help="whether those in a folder; by default where it is no model itself"
-    )
+    checkpoints: bool = Option(False, "--checkpoints", help="those in a folder that is a model")
 
     def check(self) -> None:
         """ValueError, too, where not one thing is to be measured, or is to be read otherwise."""

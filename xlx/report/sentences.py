@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from pandas import DataFrame, Series
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
@@ -37,7 +38,7 @@ class Finding:
 
 
 #: Question, table, the row whose number answers it, the column of the number, and the sentences.
-Answers = Iterator[tuple[str, str, pd.Series, str, str]]
+Answers = Iterator[tuple[str, str, Series, str, str]]
 
 
 def answers_of(
@@ -97,7 +98,7 @@ def named_first(names: Iterable[object]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _with_interval(row: pd.Series, column: str = "score") -> str:
+def _with_interval(row: Series, column: str = "score") -> str:
     """A number with its interval of 95 %, as text."""
     if pd.isna(row["low"]):
         return f"{number(row[column])} (too little text for an interval)"
@@ -227,11 +228,7 @@ def _of_reading(rows: Tables) -> Answers:
         shares = [f"{row['language']} ({row[column]:.0%})" for _, row in over.iterrows()]
         where = named_first(shares) or "no language"
         parts.append(f"More than {ILLEGIBLE:.0%} of {what} in {where}.")
-    control = table[table["control"] > 0]
-    if shares := [f"{x['language']} ({x['control']:.1%})" for _, x in control.iterrows()]:
-        where = named_first(shares)
-        parts.append(f"In sentences of {where} it takes a part of the text for control tokens.")
-    worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
+    worst = Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
     yield (
         "Can it read the text?",
         "reading",
@@ -247,7 +244,7 @@ OF_ABX = (_of_the_layer, _beside_others)
 
 def _of_tasks(rows: Tables) -> Answers:
     """What MEXA, and a bag of subwords, tell of the scores of each task."""
-    fits = rows.get("task_fits", pd.DataFrame({"task": []}))
+    fits = rows.get("task_fits", DataFrame({"task": []}))
     for task, table in fits.groupby("task", sort=False):
         first, bag = table.iloc[0], table[table["predictor"] == BAG].iloc[0]
         sentence = (
@@ -267,7 +264,7 @@ def _of_tasks(rows: Tables) -> Answers:
 
 def _of_probes(rows: Tables) -> Answers:
     """Parts of speech and topics: the mean over languages, and the least and the most."""
-    probes = rows.get("probes", pd.DataFrame({"probed": []}))
+    probes = rows.get("probes", DataFrame({"probed": []}))
     for probed, table in probes.groupby("probed", sort=False):
         table = table.sort_values("accuracy", kind="stable")
         least, most = table.iloc[0], table.iloc[-1]
@@ -291,7 +288,7 @@ def _of_probes(rows: Tables) -> Answers:
 
 def of_sentence_tasks(rows: Tables) -> Answers:
     """X-Probe's tasks at the layers that hold most of each, read at home and abroad."""
-    tasks = rows.get("sentence_tasks", pd.DataFrame({"task": []}))
+    tasks = rows.get("sentence_tasks", DataFrame({"task": []}))
     for task, table in tasks.groupby("task", sort=False):
         best = table.loc[table.groupby("read", sort=False)["accuracy"].idxmax()]
         parts = [

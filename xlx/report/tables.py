@@ -265,18 +265,14 @@ def retrieval_rows(measured: Measured) -> DataFrame:
 
 
 def reading_rows(measured: Measured) -> DataFrame:
-    """``subwords`` of a sentence, the share of ``unknown`` ones and of sentences ``cut``.
-
-    ``control``: the share of sentences with text that the model takes for control tokens.
-    """
+    """``subwords`` of a sentence, the share of ``unknown`` ones and of sentences ``cut``."""
     words, n, rows = loading.tokenizer(measured.model.name), len(measured.corpus), []
     for language, sentences in measured.corpus.sentences.items():
         ids, _ = states.tokenise(words, sentences, limit=None, add_special_tokens=False)
         pieces = [*chain(*ids["input_ids"])]
         unknown = pieces.count(words.unk_token_id) / max(1, len(pieces))
-        control = states.with_control_tokens(words, ids["input_ids"]) / n
-        rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n, control))
-    return DataFrame(rows, columns=["language", "subwords", "unknown", "cut", "control"])
+        rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n))
+    return DataFrame(rows, columns=["language", "subwords", "unknown", "cut"])
 
 
 def text_codes(corpus: ParallelCorpus) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import pandas as pd
+from pandas import DataFrame
 
 from xlx.results import checks, paths
 from xlx.results.deferred import deferred, without_gradients
@@ -495,7 +495,7 @@ def fastest_type(device: str | torch.device | None) -> str:
     if device_of(device).type == "cuda":
         units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        units = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        units = torch.cpu._is_avx512_bf16_supported()
     return "bfloat16" if units else "float32"
 
 
@@ -622,7 +622,7 @@ def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.
             parameters[name].zero_()
 
 
-def list_models() -> pd.DataFrame:
+def list_models() -> DataFrame:
     """All names that `load` knows without a path or a network, one row per model.
 
     ``where`` is "shipped", "fetched" (by `make models`), or the command that fetches it.
@@ -642,4 +642,4 @@ def list_models() -> pd.DataFrame:
         size = int(model.layers), int(model.width)
         rows.append((model.name, model.kind, *size, model.licence, 1, where))
     columns = ["model", "kind", "layers", "width", "licence", "checkpoints", "where"]
-    return pd.DataFrame(rows, columns=columns)
+    return DataFrame(rows, columns=columns)

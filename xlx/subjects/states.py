@@ -11,13 +11,12 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
 from xlx.results import checks, progress, provenance
 from xlx.results.deferred import deferred
@@ -38,7 +37,7 @@ BATCH_COST = 96
 
 def tokenise(
     tokenizer: Any, *sides: Sequence[str], limit: int | None, **columns: bool
-) -> tuple[dict[str, list[list[int]]], ndarray]:
+) -> tuple[dict[str, list[list[int]]], np.ndarray]:
     """Texts, or pairs of texts, as the tokenizer writes them, cut at ``limit`` tokens.
 
     A pair loses tokens of its longer text first. Returns the columns (``input_ids`` and what
@@ -60,15 +59,9 @@ def tokenise(
     return whole, cut
 
 
-def with_control_tokens(tokenizer: Any, ids: Iterable[Sequence[int]]) -> int:
-    """How many texts, cut without special tokens, hold text that is read as such: "</s>"."""
-    control = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
-    return sum(not control.isdisjoint(row) for row in ids)
-
-
 def batches(
     lengths: Sequence[int], token_budget: int | None = None, *, apart: bool = False
-) -> list[ndarray]:
+) -> list[np.ndarray]:
     """Split rows into batches of similar length, longest first; one longer than the budget alone.
 
     Of all ways to cut the list sorted by length, the one with the least padded tokens plus
@@ -116,7 +109,7 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
     return tuple(state.to(encoder.device) for state in states)  # of a model that is spread
 
 
-def distinct(items: Sequence[Any]) -> tuple[list[Any], ndarray, ndarray]:
+def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """Distinct items by first appearance, the number of each item's, and where each comes first."""
     number = {item: u for u, item in enumerate(dict.fromkeys(items))}
     inverse = np.fromiter(map(number.get, items), dtype=np.intp, count=len(items))
@@ -136,7 +129,7 @@ def check_vocabulary(
 
 
 def check_finite(
-    states: ndarray, where: str, name: Callable[[int], str] = "position {}".format
+    states: np.ndarray, where: str, name: Callable[[int], str] = "position {}".format
 ) -> None:
     """Refuse vectors ``(n_layers + 1, n, dim)`` that hold NaN or infinity."""
     # One pass without a temporary of the same size: a sum is finite only if all its terms are.
@@ -158,7 +151,7 @@ class PoolingWarning(UserWarning):
 class SentenceStates:
     """Pooled hidden states of a list of sentences, or of pairs."""
 
-    states: ndarray  # float32, (n_layers + 1, n_sentences, dim), in their order
+    states: np.ndarray  # float32, (n_layers + 1, n_sentences, dim), in their order
     n_cut: int  # sentences longer than the maximum length, which lost their end
     unknown: float  # share of tokens that stand for what the tokenizer does not know
 
@@ -439,7 +432,7 @@ def _read(
     sides: Sequence[Sequence[str]],
     max_length: int | None,
     vector: OwnVector | None,
-) -> tuple[dict[str, list[list[int]]], list[str], ndarray]:
+) -> tuple[dict[str, list[list[int]]], list[str], np.ndarray]:
     """The columns of `tokenise`, those of them that the model takes, and which rows were cut."""
     # Whether the model is told which sentence of a pair a token is of, as BERT is.
     has_segments = (getattr(reader.model.config, "type_vocab_size", 0) or 0) > 1

@@ -216,8 +216,7 @@ class _Signs(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         sign = chr(code)
-        self[code] = sign if sign.isspace() or visible(sign) else ""
-        return self[code]
+        return self.setdefault(code, sign if sign.isspace() or visible(sign) else "")
 
 
 _SIGNS = _Signs()

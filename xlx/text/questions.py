@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 
 from xlx.results import checks
 from xlx.text import files
@@ -65,13 +66,13 @@ class Questions(Rows):
         return self.languages[1]
 
     @property
-    def paragraphs(self) -> np.ndarray:
+    def paragraphs(self) -> ndarray:
         """Which distinct context each question has: int64 (n,), numbered from 0 in order."""
         number = {}
         return np.array([number.setdefault(text, len(number)) for text in self.contexts], int)
 
     @property
-    def lengths(self) -> np.ndarray:
+    def lengths(self) -> ndarray:
         """Characters of each context: int64 ``(n,)``."""
         return np.array([len(context) for context in self.contexts], int)
 
