@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from xlx.measures.ridge import fit_ridge
 
 from shared.erasure import Eraser, eraser
+from shared.ridge import fit_ridge
 from xlx.measures import statistics
 from xlx.subjects.loading import Encoder, language_model, load
 from xlx.subjects.words import embed_words
