@@ -18,15 +18,14 @@ import numpy as np
 import pandas as pd
 import torch
 
-from shared.erasure import Eraser, eraser
+from shared.erasure import ENGLISH, KEYS, RANDOM, Eraser, balanced, eraser, paired_effects
 from shared.ridge import fit_ridge
-from xlx.measures import statistics
 from xlx.subjects.loading import Encoder, language_model, load
 from xlx.subjects.words import embed_words
 from xlx.text.trees import Tree, load_trees
 
 HERE = Path(__file__).parent
-ENGLISH, OTHERS, EVERY = "en", ("de", "fr", "es"), "de fr es"
+OTHERS = ("de", "fr", "es")
 #: Sentences that are read: of the English treebank, of others, of Parallel UD; nouns to learn from.
 N_ENGLISH, N_OTHERS, N_TESTED, N_LEARNT = 400, 150, 100, 300
 #: Pairs of a language that a decoder is asked, as many of each number.
@@ -34,9 +33,8 @@ N_PAIRS = 100
 #: Steps between layers, shuffled copies of number, and sentences that are read at once.
 STEP, SEEDS, BATCH = 3, (1, 2), 64
 #: What is erased; the last of the language itself, which no other can exceed.
-NUMBER, TENSE, RANDOM = "English number", "English tense", "random"
+NUMBER, TENSE = "English number", "English tense"
 ITSELF = "number of the language itself"
-KEYS = ["model", "measure", "layer", "language", "erased"]
 Value = Callable[[Tree, int], int | None]
 
 
@@ -81,13 +79,6 @@ class Words:
             and tree.tokens[tree.token_of[i]] == tree.words[i]
         ]
         return tuple(map(np.array, zip(*rows, strict=True)))
-
-
-def balanced(labels: np.ndarray, most: int) -> np.ndarray:
-    """Positions of as many of each class, the same in every run, ``most`` at most."""
-    order = np.random.default_rng(1).permutation(len(labels))
-    few = min(np.bincount(labels).min(), most // 2)
-    return np.sort(np.concatenate([order[labels[order] == x][:few] for x in (0, 1)]))
 
 
 def fitted(states: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> list[Eraser]:
@@ -210,27 +201,9 @@ def table(
     return pd.DataFrame(keys | {"document": documents, "item": range(len(value)), "value": value})
 
 
-def effects(rows: pd.DataFrame) -> pd.DataFrame:
-    """By `KEYS` the mean ``value`` and by how much random erasers leave more, paired by item."""
-    both = pd.concat([rows, rows[rows["language"] != ENGLISH].assign(language=EVERY)])
-    lines = []
-    for keys, part in both.groupby(KEYS[:4], sort=False):
-        code = rows.loc[part.index, "language"].to_numpy()
-        wide = part.assign(code=code).pivot_table(
-            "value", ["code", "document", "item"], "erased", sort=False
-        )
-        documents = wide.index.get_level_values("document")
-        for erased in wide:
-            apart = statistics.mean_interval((wide[RANDOM] - wide[erased]).to_numpy(), documents)
-            ends = apart if erased != RANDOM else (0, 0, 0)
-            lines.append((*keys, erased, wide[erased].mean(), *ends, len(wide)))
-    columns = [*KEYS, "value", "lost", "low", "high", "n"]
-    return pd.DataFrame(lines, columns=columns)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python data/erasure/erase.py")
     parser.add_argument("models", nargs="+", metavar="MODEL")
     every = [part for name in parser.parse_args().models for part in items(name)]
-    measured = effects(pd.concat(every, ignore_index=True))
+    measured = paired_effects(pd.concat(every, ignore_index=True))
     measured.to_csv(HERE / "effects.csv", index=False, float_format="%.4f")

@@ -43,7 +43,7 @@ SEED = 2024
 SIZES = {"validation": 300, "train": 3000}
 LONGEST = 1500
 SHORT = 12  # as in data/pretraining/make.py
-N = 13  # as in data/pretraining/overlap.py
+N = 13  # as in data/pretraining/overlap.tsv
 
 #: In the order of the paper (Table 3).
 XQUAD_LANGUAGES = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")

@@ -12,12 +12,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
+from xlx.measures import statistics
 from xlx.plots.primitives import Curves, curves
 from xlx.plots.style import GUESSING, styled
 from xlx.results import paths
 
 #: Languages that stand together in the table: all that English does not teach itself.
 OTHERS = "de fr es"
+#: What stands for English, and for shuffled copies of a concept.
+ENGLISH, RANDOM = "en", "random"
+KEYS = ["model", "measure", "layer", "language", "erased"]
 #: Share of the largest variance below which there is none.
 _NO_VARIANCE = 1e-9
 
@@ -72,3 +76,28 @@ def by_layer(table: pd.DataFrame) -> Figure:
     for axes, _ in on.each(rows):
         axes.axhline(50, **GUESSING)
     return on.done("layer that is erased (0: embeddings)", "right (%)", handles=[chance_line()])
+
+
+def balanced(labels: np.ndarray, most: int) -> np.ndarray:
+    """Positions of as many of each class, the same in every run, ``most`` at most."""
+    order = np.random.default_rng(1).permutation(len(labels))
+    few = min(np.bincount(labels).min(), most // 2)
+    return np.sort(np.concatenate([order[labels[order] == x][:few] for x in (0, 1)]))
+
+
+def paired_effects(rows: pd.DataFrame) -> pd.DataFrame:
+    """By `KEYS` the mean ``value`` and by how much random erasers leave more, paired by item."""
+    both = pd.concat([rows, rows[rows["language"] != ENGLISH].assign(language=OTHERS)])
+    lines = []
+    for keys, part in both.groupby(KEYS[:4], sort=False):
+        code = rows.loc[part.index, "language"].to_numpy()
+        wide = part.assign(code=code).pivot_table(
+            "value", ["code", "document", "item"], "erased", sort=False
+        )
+        documents = wide.index.get_level_values("document")
+        for erased in wide:
+            apart = statistics.mean_interval((wide[RANDOM] - wide[erased]).to_numpy(), documents)
+            ends = apart if erased != RANDOM else (0, 0, 0)
+            lines.append((*keys, erased, wide[erased].mean(), *ends, len(wide)))
+    columns = [*KEYS, "value", "lost", "low", "high", "n"]
+    return pd.DataFrame(lines, columns=columns)

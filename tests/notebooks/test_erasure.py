@@ -8,7 +8,7 @@ import pytest
 
 import erase
 from agreement_pairs import TABLE, beginning
-from shared.erasure import Eraser, eraser
+from shared.erasure import OTHERS, Eraser, eraser, paired_effects
 from tests import tiny
 from xlx.subjects.loading import language_model
 from xlx.text.trees import load_trees
@@ -58,6 +58,6 @@ def test_effects_are_paired_with_random_erasers() -> None:
         erase.table("m", "de", "probe", 3, name + " 1" * (name == "random"), list("aabb"), x)
         for name, x in values.items()
     )
-    table = erase.effects(rows.reset_index(drop=True)).set_index(["language", "erased"])
+    table = paired_effects(rows.reset_index(drop=True)).set_index(["language", "erased"])
     assert table.loc["de", "number"][["value", "lost", "n"]].tolist() == [0.25, 0.25, 4]
-    assert table.loc[erase.EVERY, "nothing"]["lost"] == -0.5
+    assert table.loc[OTHERS, "nothing"]["lost"] == -0.5
