@@ -98,10 +98,12 @@ def sentence_places(
 def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """`sentence_places`, one panel per layer (Figure 4)."""
     table = places.assign(language=places["language"].map(names))
-    style = Points(size=6, alpha=0.8, wrap=3, height=2.6, sharex=False, sharey=False)
+    style = Points(wrap=3, height=2.6)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
-    for axes in on.axes.values():
+    for axes, part in on.each(table):
         axes.set(xticks=[], yticks=[])
+        for i, (name, rows) in enumerate(part.groupby("language")):
+            axes.annotate(name[-3:-1], rows[["x", "y"]].iloc[4 * i])
     on.titles("layer {}".format)
     return on.done("first dimension of t-SNE", "second dimension")
 

@@ -150,9 +150,8 @@ def of_languages(model: str, plan: Plan) -> Quantities:
     for name in BY_LANGUAGE:
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
-    whole = "mu" in table and table["mu"].notna().all()
     values |= {"topics mean": table["topics"].mean()} if "topics" in table else {}
-    if whole:
+    if "mu" in table and table["mu"].notna().all():
         values["mu mean"] = table["mu"].mean()
         values["mu centred mean"] = table["centred"].mean()
         values["mu above idf bag"] = (table["mu"] > table["idf bag"]).mean()

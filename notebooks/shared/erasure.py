@@ -97,7 +97,6 @@ def paired_effects(rows: pd.DataFrame) -> pd.DataFrame:
         documents = wide.index.get_level_values("document")
         for erased in wide:
             apart = statistics.mean_interval((wide[RANDOM] - wide[erased]).to_numpy(), documents)
-            ends = apart if erased != RANDOM else (0, 0, 0)
-            lines.append((*keys, erased, wide[erased].mean(), *ends, len(wide)))
+            lines.append((*keys, erased, wide[erased].mean(), *apart, len(wide)))
     columns = [*KEYS, "value", "lost", "low", "high", "n"]
     return pd.DataFrame(lines, columns=columns)

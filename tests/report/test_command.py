@@ -248,7 +248,7 @@ def test_what_is_larger_than_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     small = SimpleNamespace(free_bytes=lambda device: 1e4)
-    monkeypatch.setattr(report_command, "folders", small)
+    monkeypatch.setattr(options, "folders", small)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     assert "the states of 12 sentences in 2 languages need" in capsys.readouterr().err
     monkeypatch.setattr(folders, "free_bytes", small.free_bytes)
