@@ -60,9 +60,9 @@ def test_a_run_that_two_notebooks_ask_for_is_counted_once(bare: None) -> None:
     languages = {task: ["en", "de"] for task in ("NLI", "random labels")}
     found, values = plan.Declared(), {"seeds": [1], "languages": languages, "more_sources": []}
     for sources in (["en"], ["en", "de"]):
-        few = {"memory": None, "untrained": [], "ratios": [1.0]}
+        few = {"memory": None, "untrained": [], "ratios": [1.0], "draws": [1]}
         found.read("igap-2-ranking", values | few | {"sources": sources})
-    assert [run["steps"] > 0 for run in found.runs] == [True] * 3  # one of a random label
+    assert [run["steps"] > 0 for run in found.runs] == [True] * 5  # three of them of random labels
 
 
 def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixture[str]) -> None:
