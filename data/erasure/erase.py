@@ -105,12 +105,14 @@ def probes(learnt: Words, tested: Words, made: Mapping[str, list[Eraser]]) -> It
     for layer, (states, tests) in enumerate(zip(learnt.states, tested.states, strict=True)):
         train, test = states[rows].astype(float), tests[others].astype(float)
         names = ["nothing", *made]
-        erased = [test, *(of[layer](test) for of in made.values())]
+        erased = [test, *(layers[layer](test) for layers in made.values())]
         read = fit_ridge(train, labels, groups, erased, 2).predicted
         for name, part in zip(names, read, strict=True):
             yield "probe as it was", STEP * layer, name, documents, part == truth
-        for name, of in made.items():
-            (part,) = fit_ridge(of[layer](train), labels, groups, [of[layer](test)], 2).predicted
+        for name, layers in made.items():
+            (part,) = fit_ridge(
+                layers[layer](train), labels, groups, [layers[layer](test)], 2
+            ).predicted
             yield "probe learnt anew", STEP * layer, name, documents, part == truth
         yield "probe learnt anew", STEP * layer, "nothing", documents, read[0] == truth
 
@@ -132,8 +134,8 @@ def agreement(name: str, pairs: pd.DataFrame, made: Mapping[str, list[Eraser]]) 
     layers = range(2 * STEP, len(base.layers), 2 * STEP)
     ways = {
         layer: [
-            Eraser(*(torch.tensor(x, dtype=head.dtype) for x in of[layer // STEP]))
-            for of in made.values()
+            Eraser(*(torch.tensor(x, dtype=head.dtype) for x in fits[layer // STEP]))
+            for fits in made.values()
         ]
         for layer in layers
     }
@@ -142,7 +144,7 @@ def agreement(name: str, pairs: pd.DataFrame, made: Mapping[str, list[Eraser]]) 
     def hook(layer: int) -> Callable:
         def more(_: object, __: object, output: torch.Tensor | tuple) -> torch.Tensor | tuple:
             states = output if isinstance(output, torch.Tensor) else output[0]
-            states = torch.cat([states, *(of(states[:size]) for of in ways[layer])])
+            states = torch.cat([states, *(erase(states[:size]) for erase in ways[layer])])
             return states if isinstance(output, torch.Tensor) else (states, *output[1:])
 
         return more
@@ -155,7 +157,7 @@ def agreement(name: str, pairs: pd.DataFrame, made: Mapping[str, list[Eraser]]) 
         for some in np.array_split(alike, 1 + len(alike) // BATCH):
             size = len(some)
             states = base(torch.tensor([ids[i] for i in some]), use_cache=False)[0][:, -1]
-            right, wrong = (head[[of[i] for i in some]] for of in forms)
+            right, wrong = (head[[tokens[i] for i in some]] for tokens in forms)
             read = states.view(-1, size, states.shape[-1]) * (right - wrong)
             odds[:, some] = read.sum(dim=-1).numpy()
     for handle in hooks:

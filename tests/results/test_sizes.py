@@ -19,9 +19,9 @@ def test_the_estimate_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "load", lambda _: model)
     monkeypatch.setattr(options, "reading_seconds", lambda *_: 0.5)
     monkeypatch.setattr(folders, "free_bytes", lambda _: 4 * STATES)
-    said = options.estimate([model], corpus, 3)
-    assert said.startswith(f"about {3 * LANGUAGES * SENTENCES * 0.5 / 60:.1f} minutes")
-    assert f"{3 * STATES / 1e9:.2f} GB of disk" in said
+    sentence = options.estimate([model], corpus, 3)
+    assert sentence.startswith(f"about {3 * LANGUAGES * SENTENCES * 0.5 / 60:.1f} minutes")
+    assert f"{3 * STATES / 1e9:.2f} GB of disk" in sentence
     monkeypatch.setattr(folders, "free_bytes", lambda _: 10**11)
     with pytest.raises(ValueError, match=r"in 203 languages need \d{4}\.\d GB of memory and 100"):
         options.estimate([model], corpus, 3)
