@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PrintedScores
-from shared import claims, mixing_tables, regressions
+from shared import claims, regressions
 from shared.abx_tables import pair_scores
 from shared.igap_tables import both_directions
 from shared.mexa_tables import language_families, language_scripts, load_text
@@ -17,7 +16,7 @@ from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points
 from xlx.experiment.grids import Grid
 from xlx.experiment.scoring import subject_scores
-from xlx.measures import igap, mixing
+from xlx.measures import igap, information, mixing
 from xlx.results.deferred import deferred
 
 special, linear_model = deferred("scipy.special"), deferred("sklearn.linear_model")
@@ -164,46 +163,6 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
 # --- beyond the second text -----------------------------------------------------------------------
 
 
-def beyond(base: np.ndarray, added: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """What ``added`` models know beyond ``base`` models, in AUC: values of examples, in each seed.
-
-    Of S seeds, h = (S - 1) // 2 of ``base`` answer together with as many others of ``added``: the
-    mean of their log probabilities. Less the AUC of the same ``base`` with as many others of its
-    kind it is the gain. Above zero, ``added`` has information that ``base`` has not; a constant in
-    favour of the first class changes nothing, as only the order counts.
-
-    ``base``, logits ``(S, ..., n, C)``, and ``added``, of which the lower S counts (one seed stands
-    for all); ``positive``, ``(n,)``: which examples have the first class. Returns ``(S, ..., n)``:
-    jackknife values of seeds, which `igap.crossed_interval` takes. Their mean over all is the mean
-    gain over all splits, in [-1, 1]. MixingError for fewer than three seeds. The question is that
-    of usable information (Ethayarajh, Choi and Swayamdipta 2022), the estimator ours.
-    """
-    if len(added) == 1:
-        added = np.broadcast_to(added, (len(base), *added.shape[1:]))
-    seeds = range(min(len(base), len(added)))
-    h = (len(seeds) - 1) // 2
-    if h < 1:
-        raise mixing.MixingError(f"there are {len(seeds)} seeds: three or more can be split")
-
-    def auc(*models: np.ndarray) -> np.ndarray:
-        joined = sum(x.sum(axis=0, dtype=float) for x in models) / (2 * h)
-        return mixing.auc_values(mixing_tables.evidence(joined), positive)
-
-    plain = {x: auc(base[[*x]]) for x in combinations(seeds, 2 * h)}
-    splits, gains = [], []
-    for whole, less in plain.items():
-        for half in combinations(whole, h):
-            others = [x for x in whole if x not in half]
-            splits.append(whole)
-            gains.append(auc(base[[*half]], added[others]) - less)
-    mean = np.mean(gains, axis=0)
-    without = [
-        np.mean([x for x, split in zip(gains, splits, strict=True) if s not in split], axis=0)
-        for s in seeds
-    ]
-    return np.stack([len(seeds) * mean - (len(seeds) - 1) * x for x in without])
-
-
 def gains(
     base: np.ndarray,
     added: np.ndarray,
@@ -211,7 +170,7 @@ def gains(
     groups: np.ndarray,
     cells: Mapping[str, np.ndarray],
 ) -> pd.DataFrame:
-    """`beyond` of logits ``(S, L, L, n, C)``, a row for each of ``cells`` (boolean ``(L, L)``).
+    """`auc_beyond` of logits ``(S, L, L, n, C)``, a row for each of ``cells`` (boolean ``(L, L)``).
 
     Columns ``cells``, ``score``, ``low``, ``high`` (over ``groups`` of examples and seeds), and how
     many single cells are ``above zero``, "210 of 210". NaN where fewer than three seeds were run.
@@ -221,7 +180,8 @@ def gains(
         return pd.DataFrame({"cells": list(cells), **nothing, "above zero": ""})
     if (base == base[:, :1]).all():
         base = base[:, :1]  # no first text is read, so all rows are one
-    return over_cells(beyond(base, added, labels == 0), cells, groups).reset_index(names="cells")
+    values = information.auc_beyond(base, added, labels == 0)
+    return over_cells(values, cells, groups).reset_index(names="cells")
 
 
 def over_cells(
@@ -247,58 +207,10 @@ def rival_gains(
     rows = {}
     for name, (base, logits) in added.items():
         row = gains(base, logits, labels, groups, cells).iloc[0]
-        bits = bits_beyond(base[:, :1], logits, labels == 0, groups)
+        bits = information.bits_beyond(base[:, :1], logits, labels == 0, groups)
         text = as_points(over_cells(bits, cells, groups)).iloc[0]
         rows[name] = row.drop("cells").to_dict() | {"bits": text}
     return pd.DataFrame.from_dict(rows, "index")
-
-
-#: Folds of examples, and steps of Newton's method, of `bits_beyond`.
-N_FOLDS, N_STEPS = 5, 8
-
-
-def bits_beyond(
-    base: np.ndarray, added: np.ndarray, positive: np.ndarray, groups: np.ndarray
-) -> np.ndarray:
-    """What ``added`` models tell of the first class beyond ``base`` models, in bits of an example.
-
-    I(label; premise | hypothesis) as usable information (Ethayarajh, Choi and Swayamdipta 2022). In
-    each cell a logistic regression reads the mean log odds of two seeds of ``base`` and those of
-    a third seed, of ``base`` or ``added``; `N_FOLDS` folds of whole groups, and the log loss of
-    what is held out, of the former less the latter. A constant for a class costs nothing, as the
-    regression has its own. Arrays as of `beyond`; returns ``(S, ..., n)``, NaN of fewer than three
-    seeds.
-    """
-    odds = [mixing_tables.evidence(x) for x in (base, added)]
-    places = np.unique(groups, return_inverse=True)[1]
-    folds = np.random.default_rng(0).permutation(places.max() + 1)[places] % N_FOLDS
-    seeds, rows = min(len(base), len(added)), []
-    if seeds < 3:
-        return np.full((seeds, *np.broadcast_shapes(*(x.shape[1:] for x in odds))), np.nan)
-    for s in range(seeds):
-        two = (odds[0][(s + 1) % seeds] + odds[0][(s + 2) % seeds]) / 2
-        plain, more = (_held_out_loss([two, x[s]], positive, folds) for x in odds)
-        rows.append(plain - more)
-    return np.stack(rows)
-
-
-def _held_out_loss(
-    columns: Sequence[np.ndarray], positive: np.ndarray, folds: np.ndarray
-) -> np.ndarray:
-    """Log loss in bits of logistic regressions ``(..., n)``, fitted on all other folds."""
-    x = np.stack([np.ones(len(positive)) + 0 * columns[-1], *np.broadcast_arrays(*columns)], -1)
-    loss, small = np.empty(x.shape[:-1]), np.eye(x.shape[-1])
-    for fold in range(N_FOLDS):
-        there, away = x[..., folds == fold, :], x[..., folds != fold, :]
-        weights = np.zeros((*x.shape[:-2], x.shape[-1], 1))
-        for _ in range(N_STEPS):
-            p = special.expit(away @ weights)
-            slope = np.swapaxes(away, -1, -2) @ (positive[folds != fold, None] - p) - weights
-            curve = np.swapaxes(away * p * (1 - p), -1, -2) @ away + small
-            weights = weights + np.linalg.solve(curve, slope)
-        sign = np.where(positive[folds == fold], -1, 1)
-        loss[..., folds == fold] = np.logaddexp(0, sign * (there @ weights)[..., 0]) / np.log(2)
-    return loss
 
 
 def with_overlap(

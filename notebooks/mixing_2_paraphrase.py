@@ -14,7 +14,7 @@ from shared import mixing_tables
 from shared.mixing_tables import TaskData, baseline_grid
 from xlx.experiment import grids
 from xlx.experiment.grids import Grid
-from xlx.measures import answers, mixing
+from xlx.measures import answers, information, mixing
 from xlx.measures.mixing import SETTINGS
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
@@ -38,7 +38,7 @@ def label_aucs(of_seeds: Sequence[Grid], labels: np.ndarray, label: int) -> np.n
     """
     logits = np.stack([of_seed.logits for of_seed in of_seeds]).astype(np.float64)
     logits = np.concatenate([logits[..., [label]], np.delete(logits, label, axis=-1)], axis=-1)
-    return mixing.auc_values(mixing_tables.evidence(logits), labels == label)
+    return mixing.auc_values(information.evidence(logits), labels == label)
 
 
 def settings_of(values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import pandas as pd
 from shared import claims, controls
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
-from xlx.measures import mixing
+from xlx.measures import information, mixing
 from xlx.measures.mixing import OVERALL, paired_difference
 from xlx.results import work
 from xlx.results.deferred import deferred
@@ -182,7 +182,9 @@ def worked_item(sets: Mapping[str, Examples], grid: Grid, source: str, other: st
     table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
     at = [(grid.languages.index(a), grid.languages.index(b), k) for a, b in cells]
     table["said"] = [gold.classes[grid.predictions[x]] for x in at]
-    table["p(entailment)"] = [round(float(special.expit(evidence(grid.logits[x]))), 2) for x in at]
+    table["p(entailment)"] = [
+        round(float(special.expit(information.evidence(grid.logits[x]))), 2) for x in at
+    ]
     return table
 
 
@@ -204,12 +206,6 @@ def mean_grids(grids: Iterable[Grid]) -> dict[str, Grid]:
     return means
 
 
-def evidence(logits: np.ndarray) -> np.ndarray:
-    """Log odds of the first class: ``(..., n, C)`` to ``(..., n)``."""
-    logits = np.asarray(logits, dtype=np.float64)
-    return logits[..., 0] - special.logsumexp(logits[..., 1:], axis=-1)
-
-
 def signals(
     grids: Sequence[Grid], labels: np.ndarray, measures: Sequence[str] = MEASURES
 ) -> dict[str, np.ndarray]:
@@ -224,7 +220,7 @@ def signals(
     measured = {
         "accuracy": lambda: logits.argmax(axis=-1) == labels,
         "accuracy, threshold by cell": lambda: thresholds_by_cell(logits, labels) == labels,
-        "AUC": lambda: mixing.auc_values(evidence(logits), positive),
+        "AUC": lambda: mixing.auc_values(information.evidence(logits), positive),
         "d′": lambda: mixing.sensitivity_values(logits.argmax(axis=-1) == 0, positive),
     }
     return {x: np.broadcast_to(measured[x](), shape).astype(np.float64) for x in measures}

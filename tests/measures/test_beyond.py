@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import mixing_1_nli as nli
-from shared import mixing_tables
+from xlx.measures import information
 from xlx.measures.mixing import MixingError
 
 SEEDS, N, LANGUAGES = 5, 600, 2
@@ -40,7 +40,7 @@ def test_gain_is_that_of_a_loop_over_splits(n_seeds: int) -> None:
         joined = [np.mean([*base[[*order[:h]]], *x[[*order[h:]]]], axis=0) for x in (added, base)]
         odds = [x[:, 0] - np.log(np.exp(x[:, 1:]).sum(axis=1)) for x in joined]
         found[order] = auc_by_hand(odds[0]) - auc_by_hand(odds[1])
-    values = nli.beyond(base[:n_seeds], added, LABELS == 0)
+    values = information.auc_beyond(base[:n_seeds], added, LABELS == 0)
     assert values.shape == (n_seeds, N)
     assert values.mean() == pytest.approx(np.mean([*found.values()]))
     least = np.mean([gain for order, gain in found.items() if 0 not in order])
@@ -69,10 +69,10 @@ def test_a_reader_without_seeds_stands_for_all_and_rows_may_be_one() -> None:
     alike = np.broadcast_to(base[:, :1], base.shape)
     found = nli.gains(alike, one, LABELS, GROUPS, CELLS)
     every = np.repeat(one, SEEDS, axis=0)
-    values = nli.beyond(alike, every, LABELS == 0)
+    values = information.auc_beyond(alike, every, LABELS == 0)
     assert found["score"].item() == pytest.approx(values.mean())
     with pytest.raises(MixingError, match="there are 2 seeds: three or more"):
-        nli.beyond(base[:2], one, LABELS == 0)
+        information.auc_beyond(base[:2], one, LABELS == 0)
 
 
 def worlds() -> dict[str, np.ndarray]:
@@ -94,7 +94,7 @@ def test_bits_of_planted_worlds() -> None:
     base, same = readers(0, 3, 1), np.eye(LANGUAGES, dtype=bool)
     cells, bits = {"within": same, "across": ~same}, {}
     for name, logits in worlds().items():
-        values = nli.bits_beyond(base, logits, LABELS == 0, GROUPS)
+        values = information.bits_beyond(base, logits, LABELS == 0, GROUPS)
         assert values.shape == (SEEDS, LANGUAGES, LANGUAGES, N)
         bits[name] = nli.over_cells(values, cells, GROUPS)
     assert (bits["reads hypotheses"]["high"] < 0.03).all()
@@ -111,18 +111,18 @@ def test_bits_of_planted_worlds() -> None:
 
 def test_bits_are_a_log_loss_by_hand() -> None:
     base, added = (x[:3, :1, :1] for x in (readers(0, 3, 1), readers(0.5, 5, 1)))
-    odds = [mixing_tables.evidence(x)[:, 0, 0] for x in (base, added)]
-    places = np.random.default_rng(0).permutation(N // 3)[GROUPS] % nli.N_FOLDS
+    odds = [information.evidence(x)[:, 0, 0] for x in (base, added)]
+    places = np.random.default_rng(0).permutation(N // 3)[GROUPS] % information.N_FOLDS
     losses = []
     for third in odds:
         x = np.stack([(odds[0][1] + odds[0][2]) / 2, third[0]], axis=1)
         p = np.empty(N)
-        for fold in range(nli.N_FOLDS):
+        for fold in range(information.N_FOLDS):
             away, fit = places != fold, LogisticRegression(C=1, fit_intercept=False, tol=1e-10)
             both = np.column_stack([np.ones(N), x])  # the constant is penalised, too
             p[~away] = fit.fit(both[away], LABELS[away] == 0).predict_proba(both[~away])[:, 1]
         losses.append(-np.log2(np.where(LABELS == 0, p, 1 - p)))
-    values = nli.bits_beyond(base, added, LABELS == 0, GROUPS)
+    values = information.bits_beyond(base, added, LABELS == 0, GROUPS)
     np.testing.assert_allclose(values[0, 0, 0], losses[0] - losses[1], atol=1e-4)
 
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import mixing_1_nli
 import mixing_2_paraphrase
 from xlx.experiment.grids import Grid
-from xlx.measures import igap, mixing
+from xlx.measures import igap, information, mixing
 from xlx.measures.mixing import Groups
 
 pytestmark = pytest.mark.slow
@@ -168,7 +167,7 @@ def test_gains_beyond_other_readers() -> None:
     for _ in range(150):
         item, skill = rng.standard_normal(shape[1:]), 1.8 + 0.5 * rng.standard_normal((3, 1, 1))
         base, added = (k * gold + item + rng.standard_normal(shape) for k in (1, skill))
-        values = mixing_1_nli.beyond(base, added, labels == 0)
+        values = information.auc_beyond(base, added, labels == 0)
         ends.append(igap.crossed_interval(values, np.arange(180) // 3)[1:])
         truth.append(values.mean())
     assert 0.92 < covered(np.array(ends).T, np.mean(truth)) < 0.985
