@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+import predictions
 from shared import held_out, mexa_tables, regressions
 from shared.abx_tables import AT_HAND, PAIR, scored_at_hand
 from shared.mexa_tables import (
@@ -32,6 +33,7 @@ from xlx.plots.panels import parts
 from xlx.plots.primitives import Curves, Points, curves, scatter
 from xlx.plots.style import HALO, TINY, VERMILION, handle, look, styled
 from xlx.results import paths
+from xlx.results.settings import settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
 from xlx.text.files import catalogue
@@ -212,6 +214,22 @@ def across_models(
         for model, reader in product(mu, outcomes)
     ]
     return held_correlations(pd.concat(parts), ["model", "reader"], [*mu])
+
+
+def of_few_languages(names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """μ and topics by language and model, in those languages that the largest decoder reads, too.
+
+    ``names``: models of `predictions`; a held-out one whose topics are not there is left out.
+    """
+    codes = [code for code in held_out.languages("few topics") if code != "en"]
+    mu, topics = {}, {}
+    for name in names:
+        plan = held_out.plans().get(name) or held_out.Plan((predictions.EARLIER[name],))
+        with settings(dtype=plan.dtype):
+            aligned, read = predictions.aligned(name, plan), predictions.topics(name, codes)
+        if aligned is not None and read is not None:
+            mu[name], topics[name] = aligned["mu"], read
+    return pd.DataFrame(mu).reindex(codes), pd.DataFrame(topics).reindex(codes)
 
 
 # --- which of two goes with the task better -------------------------------------------------------

@@ -1,7 +1,6 @@
 """What was foreseen of held-out models, beside what came (``data/predictions``).
 
 Names of quantities are those of the tables; a quantity whose results are not there yet is missing.
-What correlates over layers with probes (hypothesis 3) is not here.
 """
 
 import re
@@ -52,8 +51,8 @@ BY_LANGUAGE = ("mu", "topics", "bits")
 VERDICTS = ("failed", "held", "open")
 #: Two sizes of one decoder, the larger first.
 SIZES = ("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct")
-#: Name → value, or value with the ends of its 95 % interval.
-Quantities = dict[str, float | tuple[float, float, float]]
+#: Name → value, or value with the ends of its 95 % interval, or these and a p value.
+Quantities = dict[str, float | tuple[float, ...]]
 NO_ENDS = (np.nan, np.nan)
 N_CALIBRATED, N_DRAWS = 10, 1000
 #: Languages with a larger share of tokens that are no whole character are left out of H1 and H2.
@@ -106,8 +105,11 @@ def aligned(model: str, plan: Plan) -> pd.DataFrame | None:
 
 
 def topics(model: str, codes: Sequence[str]) -> pd.Series | None:
-    """Accuracy of topics by language, of probes that learnt in English."""
+    """Accuracy of topics by language, of probes that learnt in English: in all, or in some."""
+    few = [code for code in codes if code in held_out.languages("few topics")]
     probed = stored(probe_topics, [model], codes, seeds=range(3))
+    if probed is None:
+        probed = stored(probe_topics, [model], few, seeds=range(3))
     return None if probed is None else topic_scores(probed).set_index("language")["score"]
 
 
@@ -150,7 +152,8 @@ def of_languages(model: str, plan: Plan) -> Quantities:
     for name in BY_LANGUAGE:
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
-    values |= {"topics mean": table["topics"].mean()} if "topics" in table else {}
+    if "topics" in table and (plan.topics or table["topics"].notna().all()):
+        values["topics mean"] = table["topics"].mean()
     if "mu" in table and table["mu"].notna().all():
         values["mu mean"] = table["mu"].mean()
         values["mu centred mean"] = table["centred"].mean()
@@ -227,6 +230,46 @@ def of_layers(model: str, _: Plan) -> Quantities:
         lowest = random.score.argmin(), ld, ld.score.argmin()
         values["LD lowest, twin less trained"] = _at(random, *lowest)
     return values
+
+
+def of_probed_layers(model: str, plan: Plan) -> Quantities:
+    """Partial r over layers of MEXA, LD and MD with probes read abroad, depth given (H3).
+
+    Each is the mean over pairs of English and the languages of `document_probes`.
+    """
+    probed = stored(document_probes.document_probes, model, document_probes.document_tasks(), True)
+    scores = stored(
+        measure_coverage, model, flores(plan.languages), poolings=plan.poolings[:1], states=STATES
+    )
+    if probed is None or scores is None:
+        return {}
+    there = [code for code in document_probes.LANGUAGES if code != "en"]
+    mu = next(iter(scores.values())).scores
+    lenses = {"MEXA": pd.DataFrame(mu.mu, columns=mu.languages)[there].mean(axis=1)}
+    if (trained := held_out.controlled(model)[0]) is not None:
+        pairs = trained.table().query("language_1 == 'en' and language_2 in @there")
+        by_layer = pairs.groupby(["task", "layer"])["score"].mean()
+        lenses |= {name: by_layer[name] for name in ("LD", "MD")}
+    values: Quantities = {}
+    abroad = probed[0].query("source == 'en' and target != 'en'")
+    courses = abroad.groupby(["task", "layer"])["accuracy"].mean()
+    for outcome, task in {"tense": "Tense", "number": "SubjNum"}.items():
+        for name, lens in lenses.items():
+            key = f"r {name} {outcome} abroad given depth"
+            r = beside_shifts(lens.to_numpy(), courses[task].to_numpy())
+            values[key] = r if name == "MEXA" else r[0]  # no bound of the others is one-sided
+    return values
+
+
+def beside_shifts(lens: np.ndarray, outcome: np.ndarray) -> tuple[float, float, float, float]:
+    """r of two courses over layers given depth and its square, no ends, and its one-sided p value.
+
+    p is the share of circular shifts of one course that have at least this r, itself among them.
+    """
+    depth = np.vander(np.linspace(-1, 1, len(lens)), 3)
+    rest = [x - depth @ np.linalg.lstsq(depth, x, rcond=None)[0] for x in (lens, outcome)]
+    r = [np.corrcoef(np.roll(rest[0], i), rest[1])[0, 1] for i in range(len(lens))]
+    return float(r[0]), *NO_ENDS, float(np.mean(np.asarray(r) >= r[0]))
 
 
 def _at(
@@ -377,11 +420,11 @@ def of_sizes(larger: str, smaller: str, plans: Mapping[str, Plan]) -> Quantities
     return {"mu above idf bag, 1.5 less 0.5 billion": statistics.mean_interval(more, families)}
 
 
-OF_A_MODEL = (of_languages, of_layers, of_pivots, of_two_texts, of_probes)
+OF_A_MODEL = (of_languages, of_layers, of_probed_layers, of_pivots, of_two_texts, of_probes)
 
 
 def measured(plans: Mapping[str, Plan]) -> pd.DataFrame:
-    """All quantities that are there: ``model``, ``id``, ``measured``, ``low``, ``high``."""
+    """All quantities that are there: ``model``, ``id``, ``measured``, ``low``, ``high``, ``p``."""
     rows = []
     for model, plan in plans.items():
         with settings(dtype=plan.dtype):
@@ -390,7 +433,7 @@ def measured(plans: Mapping[str, Plan]) -> pd.DataFrame:
             parts.append(of_sizes(*SIZES, plans))
         for name, value in (item for part in parts for item in part.items()):
             rows.append((model, name, *(value if isinstance(value, tuple) else (value, *NO_ENDS))))
-    return pd.DataFrame(rows, columns=["model", "id", "measured", "low", "high"])
+    return pd.DataFrame(rows, columns=["model", "id", "measured", "low", "high", "p"])
 
 
 # --- beside what was foreseen ---------------------------------------------------------------------
@@ -410,9 +453,8 @@ def judged(values: pd.DataFrame) -> pd.DataFrame:
         isinstance(bound, str) and bounded(bound, value)
         for bound, value in table[["bound", "measured"]].to_numpy()
     ]
-    table["p"] = [
-        _p_value(*row) for row in table[["id", "bound", "measured", "low", "high"]].to_numpy()
-    ]
+    ends = table[["id", "bound", "measured", "low", "high"]].to_numpy()
+    table["p"] = table["p"].fillna(pd.Series([_p_value(*row) for row in ends]))
     return table
 
 

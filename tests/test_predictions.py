@@ -60,7 +60,9 @@ def test_bounds_are_read(bound: str, inside: list[float], outside: list[float]) 
 def test_what_came_is_set_beside_what_was_foreseen() -> None:
     model = TABLES[0].stem
     values = predictions.foreseen(model)["value"].dropna()
-    table = pd.DataFrame({"model": model, "measured": values, "low": np.nan, "high": np.nan})
+    table = pd.DataFrame(
+        {"model": model, "measured": values, **dict.fromkeys(["low", "high", "p"], np.nan)}
+    )
     table.loc["mu de", "measured"] = 0.0
     table.loc["r mu topics", ["measured", "low", "high"]] = 0.76, 0.7, 0.8
     table.loc["partial r mu topics", ["measured", "low", "high"]] = 0.9, 0.85, 0.93
@@ -77,6 +79,19 @@ def test_what_came_is_set_beside_what_was_foreseen() -> None:
     less = predictions.errors(judged).set_index(["quantity", "baseline"])
     assert less.loc[("topics", "by_subwords"), "ours"] == 0
     assert less.loc[("mu", "by_subwords"), "ours"] == pytest.approx(0.99 / 16)
+
+
+def test_a_course_over_layers_is_set_beside_its_shifts() -> None:
+    rng, depth = np.random.default_rng(1), np.linspace(0, 1, 25)
+    lens, other = rng.normal(size=(2, 25))
+    r, *ends, p = predictions.beside_shifts(lens, lens + 5 * depth - 3 * depth**2)
+    assert (r, p) == (pytest.approx(1), 1 / 25)
+    assert np.isnan(ends).all()
+    r, *_, p = predictions.beside_shifts(lens + 9 * depth, other - 4 * depth**2)
+    rest = [x - np.polyval(np.polyfit(depth, x, 2), depth) for x in (lens, other)]
+    literal = [np.corrcoef(np.roll(rest[0], i), rest[1])[0, 1] for i in range(25)]
+    assert r == pytest.approx(literal[0])
+    assert p == pytest.approx(np.mean(literal >= literal[0] - 1e-9))
 
 
 def test_others_are_of_most_like_length() -> None:
