@@ -1,11 +1,10 @@
 """Make the shipped labelled data from the unpacked originals.
 
-    python data/labelled/make.py FOLDER [--only xnli]
+    python data/labelled/make.py FOLDER
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
 ``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sick/`` (``en.tsv``),
-``sib200/`` (``deu_Latn/test.tsv``). ``--only`` makes ``xnli``, ``sick``, ``pawsx`` or ``sib200``
-and leaves the files and rows of the others as they are. Written beside this script:
+``sib200/`` (``deu_Latn/test.tsv``). Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
@@ -56,7 +55,7 @@ from making import (
     write_packed,
     write_table,
 )
-from xlx.text import examples, files, labelled, languages, trees
+from xlx.text import examples, labelled, languages, trees
 from xlx.text.files import letters
 
 HERE = Path(__file__).parent
@@ -617,8 +616,6 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
-#: What ``--only`` can make: sources on which no other depends.
-ALONE = {"xnli": xnli, "sick": sick, "pawsx": pawsx, "sib200": sib200}
 #: The order of the table; what is whole beside a subset stands last.
 SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "sick", "pawsx", "sib200")
 SOURCES = (*SOURCES, "xnli-whole")
@@ -638,26 +635,17 @@ def main() -> None:
     parser.add_argument(
         "folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, sick, pawsx, sib200"
     )
-    parser.add_argument("--only", choices=ALONE, help="leave all others as they are")
-    given = parser.parse_args()
-    folder = given.folder
-    all_of_them = ("ud", "pud", "wikiann", "uner", *ALONE, "licences")
-    for name in (given.only,) if given.only else all_of_them:
+    folder = parser.parse_args().folder
+    for name in (*SOURCES, "licences"):
         shutil.rmtree(HERE / name, ignore_errors=True)
     forbidden = trained_letters()
     print(f"{len(forbidden):,} lines of pretraining text")
-    if given.only:
-        made = list(ALONE[given.only](folder, forbidden))
-        known = files.catalogue("labelled", whole=True)
-        others = known[~known["source"].isin({row[1] for row in made})]
-        save_table([*others.itertuples(index=False, name=None), *made])
-        return
     rows = list(ud(folder, forbidden))
     save_table(rows)  # PUD looks at what was drawn from UD
     rows += pud(folder, forbidden)
     rows += wikiann(folder, forbidden)
     rows += uner(folder, forbidden)
-    for make in ALONE.values():
+    for make in (xnli, sick, pawsx, sib200):
         rows += make(folder, forbidden)
     save_table(rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))

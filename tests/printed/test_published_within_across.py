@@ -1,8 +1,5 @@
 """The within/across paper: what follows from its tables, by hand; a script that counts pairs."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,27 +31,6 @@ def test_a_share_of_the_first_class_is_one_that_gives_all_scores(p: PrintedScore
         for q, fits in ((row["q from"], True), (row["q to"], True), (row["q to"] + 0.001, False)):
             off = (q * first + (1 - q) * second - score).abs().max(axis=None)
             assert (off <= 0.1 + 1e-9) == fits
-
-
-def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("count_pawsx", FOLDER.parent / "pawsx.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    for code in script.LANGUAGES:
-        rows = [
-            ("a", "b", "1"),
-            ("NS" if code == "ja" else "c", "d", "1"),
-            ("e", "f", "0"),
-            ("" if code == "de" else "g", "h", "0" if code == "de" else "1"),
-        ]
-        text = "".join("\t".join(row) + "\n" for row in rows)
-        (tmp_path / f"test-{code}.tsv").write_text(text, encoding="utf-8")
-    found = script.of_test(script.read(tmp_path, "test")).set_index("subset")
-    assert found.loc["labels of German"].tolist() == [4, 0, 2]
-    assert found.loc["labels of Chinese"].tolist() == [4, 0, 3]
-    assert found.loc["same label in German and Chinese"].tolist() == [3, 1, 2]
-    assert found.loc["both sentences in all languages"].tolist() == [2, 2, 1]
-    assert found.loc["both sentences in ja", "left_out"] == 1
 
 
 def test_a_term_for_the_first_part_is_explained_by_it() -> None:
