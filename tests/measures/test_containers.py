@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 
-from xlx import measures
 from xlx.measures import abx, alignment, igap, mexa, mixing
 from xlx.results import checks
 
@@ -24,7 +23,6 @@ GRID, LANGUAGES = np.array([RIGHT] * 2).astype(float), ["en", "de", "ja"]
 LABELS = np.array([0, 1, 0, 1, 0, 1])
 FEW = {"max_epochs": 2, "seeds": (0,)}
 TRIPLETS = abx.sample_triplets("MD", ("en", "de"), 6, 20, 0)
-CROSSED = np.arange(8.0).reshape(2, 4) / 8
 #: Module and function → what it is given: arrays, and what else it needs.
 CALLS: dict[tuple[Any, str], tuple] = {
     (abx, "exact"): (STATES,),
@@ -118,15 +116,6 @@ def test_no_function_whose_annotations_are_held_is_left_out() -> None:
         )
     }
     assert held <= {name for _, name in CALLS}
-
-
-def test_measures_are_named() -> None:
-    named = abx.exact(STATES, measures=["LD", "CKA"])
-    known = measures.registered()
-    whole = abx.exact(STATES, measures=[known["LD"], known["CKA"]])
-    assert named.tasks == ["LD", "CKA"]
-    for task in named.tasks:
-        np.testing.assert_array_equal(named.scores[task], whole.scores[task])
 
 
 @pytest.mark.parametrize("mixed", [[True, 0.5], [0.5, [True, 0.25]], [[0.5, True], [0.25, 0.75]]])

@@ -25,15 +25,13 @@ def literal(language: np.ndarray, pivot: np.ndarray) -> np.ndarray:
     return np.array(hits)
 
 
-def random_states(
-    n: int, dim: int, seed: int, languages: tuple[str, ...] = ("de", "en", "fi"), layers: int = 2
-) -> dict[str, np.ndarray]:
+def random_states(n: int, dim: int, seed: int, layers: int = 2) -> dict[str, np.ndarray]:
     """Translations that share a meaning, with a part of the language and noise."""
     rng = np.random.default_rng(seed)
     meaning = rng.normal(size=(layers, n, dim))
     offsets = {
         code: (rng.normal(size=(layers, 1, dim)), rng.normal(size=meaning.shape))
-        for code in languages
+        for code in ("de", "en", "fi")
     }
     return {code: (meaning + a + b).astype(np.float32) for code, (a, b) in offsets.items()}
 
@@ -69,40 +67,6 @@ def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: in
             assert left_out[layer, column, k] == pytest.approx(expected)
 
 
-def test_a_tie_on_the_diagonal_is_a_miss() -> None:
-    states = random_states(8, 6, 0)
-    copies = {code: states["en"].copy() for code in ("de", "en")}
-    assert mexa.scores(copies).mu.tolist() == [[1.0], [1.0]]
-    copies["en"][:, 5] = copies["en"][:, 3]
-    missed = ~mexa.scores(copies).hits[0, 0]
-    assert np.flatnonzero(missed).tolist() == [3, 5]
-    same = {code: np.ones((1, 8, 6)) for code in ("de", "en")}  # one vector for every sentence
-    row = mexa.scores(same).table().iloc[0]
-    assert row["mu"] == row["low"] == 0 < row["high"]
-
-
-@pytest.mark.parametrize("change", ["rotation", "scaling", "positions", "languages"])
-def test_what_must_not_matter(change: str) -> None:
-    rng = np.random.default_rng(3)
-    states = random_states(30, 8, 2)
-    before = mexa.scores(states)
-    assert 0 < before.mu.min() <= before.mu.max() < 1
-    order, codes = np.arange(30), ["de", "en", "fi"]
-    turn, scale = np.eye(8), np.ones((2, 30, 1))
-    if change == "rotation":
-        turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
-    elif change == "scaling":
-        scale = rng.uniform(0.1, 9, (2, 30, 1))
-    elif change == "positions":
-        order = rng.permutation(30)
-    else:
-        codes = codes[::-1]
-    changed = {code: (states[code] @ turn * scale)[:, order] for code in codes}
-    after = mexa.scores(changed)
-    columns = [after.languages.index(code) for code in before.languages]
-    np.testing.assert_array_equal(after.hits[:, columns], before.hits[:, :, order])
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -125,9 +89,6 @@ def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
     np.testing.assert_array_equal(found.hits[0, 0], n_rivals == 0)
     only = np.where(n_rivals == 1, rivals.argmax(axis=1), -1)
     np.testing.assert_array_equal(found.only_rival[0, 0], only)
-    single = best.astype(np.float32)
-    naive = ((single >= np.diag(single)[:, None]) & others).sum(axis=1)
-    assert (naive != n_rivals).sum() > 3  # what this guards against
 
 
 def test_layers_of_which_nothing_is_left_have_no_score() -> None:
@@ -226,9 +187,6 @@ def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
 
 def test_simulated_chance() -> None:
     hits = mexa_tables.chance_hits(10, 50, 10_000, seed=0)
-    for other in ({"seed": 1}, {"dim": 51}):
-        changed = mexa_tables.chance_hits(**({"n": 10, "dim": 50, "n_draws": 100} | other))
-        assert changed.tolist() != hits[:100].tolist()
     assert abs(hits.mean() / 10 - 1 / 19) < 3 * hits.std() / 1000
     table = mexa_tables.chance_table(10, hits)
     # the variance of the exact tail is that of the exact moments: two hits, one after the other
@@ -270,7 +228,6 @@ REFUSED = [
     (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot .*'en': choose de"),
     (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
     (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "layer 0: .* fi .*4, 4.: embed all"),
-    (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "fi have the shape"),
     (
         mexa.scores,
         {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))},
@@ -295,18 +252,11 @@ def test_what_cannot_be_scored_is_said(call, options: dict, says: str) -> None:
 # --- without the offset of a language -------------------------------------------------------------
 
 
-def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() -> None:
-    rng = np.random.default_rng(3)
-    meaning = rng.normal(size=(1, 40, 8))
-    states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
-    there = mexa.scores(states).mu.item()
-    states["de"] = states["de"] + 50 * rng.normal(size=8)
-    moved = alignment.centred(states)
-    assert mexa.scores(states).mu.item() < 0.2 < 0.7 < there
-    assert mexa.scores(moved).mu.item() > 0.7
-    for code, own in moved.items():
-        np.testing.assert_allclose(own.mean(axis=1), 0, atol=1e-12)
-        np.testing.assert_allclose(own, states[code] - states[code].mean(axis=1), atol=1e-12)
+def test_the_offset_of_a_language_can_be_taken_out() -> None:
+    states = {code: x.astype(float) for code, x in random_states(40, 8, 3).items()}
+    for code, moved in alignment.centred(states).items():
+        mean = states[code].mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(moved, states[code] - mean, atol=1e-12)
 
 
 def test_sentences_without_a_direction_tie() -> None:

@@ -93,27 +93,6 @@ def test_within_across_and_the_drop(n_groups: int, seeds: int, shares: tuple) ->
         assert 0.92 <= held <= (1 if few.all() else 0.98), (setting, held)
 
 
-@pytest.mark.parametrize("n_groups", [48, 130])
-def test_labels(n_groups: int) -> None:
-    """A third of the examples has the label, of groups in unequal shares, and is harder."""
-    rng, names, of = world(n_groups)
-    mask = rng.random(len(names)) < rng.beta(1, 2, n_groups)[names]
-    scores = right(drawn(rng, names, 3), np.where(mask, 0.5, 0.7)) * mask
-    assert 0.925 <= covered(mixing.share_ends(of.estimate(scores, weights=mask)), 0.5) <= 0.975
-
-
-@pytest.mark.parametrize(("n_groups", "seeds"), [(48, (3, 3)), (130, (5, 3)), (391, (5, 5))])
-@pytest.mark.parametrize("of_seeds", [0.0, 0.02, 0.1])
-def test_paired_differences_of_models_with_seeds_of_their_own(
-    n_groups: int, seeds: tuple[int, int], of_seeds: float
-) -> None:
-    rng, names, of = world(n_groups)
-    draws = N_DRAWS if n_groups < 300 else N_DRAWS // 2
-    both = drawn(rng, names, sum(seeds), of_seeds, n_draws=draws)
-    one, other = right(both[: seeds[0]], 0.64), right(both[seeds[0] :], 0.58)
-    assert 0.925 <= covered(of.estimate(one, other).ends(), 0.06) <= 0.985
-
-
 @pytest.mark.parametrize(("n_groups", "n_seeds"), [(21, 3), (48, 3), (130, 5)])
 def test_values_of_auc(n_groups: int, n_seeds: int) -> None:
     rng, names, of = world(n_groups)

@@ -63,12 +63,8 @@ def test_ties_count_what_a_drawn_order_would(gold: list[int], predicted: list[in
     assert igap.ranking_accuracy(*scores) == pytest.approx(np.mean(drawn))
 
 
-def test_ranking_accuracy_closed_forms() -> None:
+def test_rounding_ranks_nothing_and_metrics_are_ranked_together() -> None:
     gold = np.array([0.9, 0.7, 0.5, 0.1])
-    assert igap.ranking_accuracy(gold, 100 + gold**3) == 1
-    assert igap.ranking_accuracy(gold, -gold) == 0
-    assert igap.ranking_accuracy(gold, np.ones(4)) == 0.5
-    assert igap.ranking_accuracy(gold, gold[[1, 0, 2, 3]]) == pytest.approx(5 / 6)
     noise = np.array([0, 3e-16, 0, 0])  # not a better language, only another order of summing
     assert igap.ranking_accuracy(gold, 0.6 + noise) == 0.5
     many = igap.ranking_accuracy(np.stack([gold, -gold, gold]), gold)
@@ -112,20 +108,6 @@ def test_a_metric_is_ahead_by_what_languages_left_out_tell() -> None:
     twice = igap_2_ranking.ranked([(gold, scores), made(1)], "truth")
     means = [ranking.accuracies(*world)["noise"].mean() for world in (made(), made(1))]
     assert twice.loc["noise", "accuracy"] == pytest.approx(np.mean(means))
-
-
-def test_the_interval_of_an_order_of_targets_holds_no_difference() -> None:
-    """Two metrics that know the targets alike: the interval has 0 in 19 of 20 worlds or so."""
-    codes, rng, held = list("abcdefghij"), np.random.default_rng(0), 0
-    ways = pd.MultiIndex.from_tuples(itertools.permutations(codes, 2), names=["source", "target"])
-    targets = ways.get_level_values("target")
-    for _ in range(60):
-        ease = pd.Series(rng.normal(size=10), codes)
-        gold = pd.Series(ease[targets].to_numpy() + 0.2 * rng.normal(size=90), ways)
-        both = {x: (ease + 0.7 * rng.normal(size=10))[targets].to_numpy() for x in "xy"}
-        row = igap_2_ranking.ranked([(gold, pd.DataFrame(both, ways))], "x").loc["y"]
-        held += row["low"] <= 0 <= row["high"]
-    assert held >= 51
 
 
 def test_languages_are_permuted_rows_and_columns_together() -> None:

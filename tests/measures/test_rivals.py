@@ -10,9 +10,9 @@ from xlx.measures import mexa
 from xlx.text import parallel
 
 
-def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
+def _states(seed: int, n: int = 7) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(layers, n, 5))
+    shared = rng.normal(size=(2, n, 5))
     return {code: shared + rng.normal(size=shared.shape) for code in ("en", "de", "tr")}
 
 

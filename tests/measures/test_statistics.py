@@ -29,23 +29,6 @@ def test_errors_over_groups_leave_out_a_group() -> None:
         statistics.left_out_error(1.0, np.ones(1), [3])
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
-    # Kernel 1[u_i < v_j] over random corpora of 40 sentences: the truth is known by construction.
-    rng = np.random.default_rng(2)
-    truth = stats.norm.cdf(0.3 / np.sqrt(2))
-    covered = 0
-    for _ in range(400):
-        u, v = rng.normal(size=40), rng.normal(0.3, 1, size=40)
-        matrix = (u[:, None] < v).astype(float)
-        np.fill_diagonal(matrix, np.nan)
-        held = np.nansum(matrix, axis=0) + np.nansum(matrix, axis=1)
-        left_out = (np.nansum(matrix) - held) / (39 * 38)
-        error = statistics.left_out_error(np.nanmean(matrix), left_out, np.ones(40))
-        low, high = statistics.interval(np.nanmean(matrix), error)
-        covered += low <= truth <= high
-    assert 0.92 <= covered / 400 <= 0.98
-
-
 def test_share_interval_is_wilson() -> None:
     expected = stats.binomtest(37, 80).proportion_ci(method="wilson")
     assert statistics.share_interval(37, 80) == pytest.approx((expected.low, expected.high))
@@ -225,7 +208,6 @@ def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
         ({"x": "size"}, "no column 'size'"),
         ({"LD": [0.1, np.nan, 0.3, np.nan, 0.5] * 2}, "missing in 4 of 10 rows, first in row 1"),
         ({"LD": [0.1, 0.2, 0.3, 0.4, np.inf] * 2}, "infinite in 2 of 10 rows, first in row 4"),
-        ({"LD": list("abcdefghij")}, "no numbers in LD"),
         ({"language_1": ["de", None] * 5}, "language_1 is missing in 5 of 10"),
     ],
 )
@@ -237,23 +219,21 @@ def test_bad_correlations_are_named(change: dict, says: str) -> None:
         statistics.correlation(pairs.assign(**change).head(rows), x, "MD", **options)
 
 
-def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> pd.DataFrame:
-    """Ordered pairs in which predictor and error hold an effect of the source and of the target."""
+def transfer(n: int, seed: int) -> pd.DataFrame:
+    """Ordered pairs; a language has an effect on predictor and error, the same in both roles."""
     rng = np.random.default_rng(seed)
     source, target = (a.ravel() for a in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
     source, target = source[source != target], target[source != target]
-    x_source, e_source, x_target, e_target = rng.normal(size=(4, n))
-    if shared:  # a language has the same effect in both roles
-        x_target, e_target = x_source, e_source
-    x = x_source[source] + x_target[target] + rng.normal(size=len(source))
-    error = e_source[source] + e_target[target] + rng.normal(size=len(source))
+    x_of, e_of = rng.normal(size=(2, n))
+    x = x_of[source] + x_of[target] + rng.normal(size=len(source))
+    error = e_of[source] + e_of[target] + rng.normal(size=len(source))
     return pd.DataFrame(
         {
             "source": [f"l{i:02}" for i in source],
             "target": [f"l{i:02}" for i in target],
             "LD": x,
             "MD": rng.normal(size=len(source)) - 0.7 * x,
-            "accuracy": slope * x + error,
+            "accuracy": 0.5 * x + error,
         }
     )
 
@@ -359,27 +339,6 @@ def test_a_negative_variance_is_repaired() -> None:
     expected = np.sqrt(np.diag(19 / 17 * 5 / 4 * (by_source + by_target)))
     rows = found.table[found.table["errors"] == "clustered"]
     np.testing.assert_allclose(rows["error"], expected)
-
-
-def coverage(shared: bool) -> dict[str, float]:
-    """How often the intervals of each kind hold the true slope."""
-    held = []
-    for seed in range(100):
-        table = transfer(18, seed, shared=shared)
-        view = regressions.regression(table, "accuracy", ["LD"], clusters=PAIR).table
-        view = view[view["term"] == "LD"].set_index("errors")
-        held.append((view["low"] <= 0.5) & (view["high"] >= 0.5))
-    return pd.DataFrame(held).mean().to_dict()
-
-
-@pytest.mark.slow
-def test_only_intervals_that_know_what_rows_share_cover() -> None:
-    other, same = coverage(shared=False), coverage(shared=True)
-    assert max(other["classical"], other["robust"]) < 0.75
-    assert 0.86 <= other["clustered"] <= 0.98
-    assert same["classical"] < 0.6
-    assert same["clustered"] < 0.8  # a language is the same as source and as target
-    assert 0.8 <= same["dyadic"] <= 0.98
 
 
 @pytest.mark.parametrize(

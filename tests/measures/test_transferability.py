@@ -52,16 +52,7 @@ def test_the_parts_add_up_to_the_last_digit(n: int, n_val: int, seed: int) -> No
     assert abs(parts - found.error) <= 2 * np.finfo(float).eps
 
 
-def test_parts_by_hand_and_over_models_and_targets() -> None:
-    # learnt 3 of 4; translated 1 of 4; 1 of 2 new ones
-    training = np.array([[1, 0, 0, 0]], bool)
-    translated = np.array([[1, 1, 1, 0]], bool)
-    target = np.array([[1, 0]], bool)
-    found = igap.decompose(training, translated, target)
-    assert found.error.tolist() == [0.5]
-    assert found.interlingual.tolist() == [0.5]
-    assert found.intralingual.tolist() == [-0.25]
-    assert found.training.tolist() == [0.25]
+def test_parts_over_models_and_targets() -> None:
     training, translated, target = wrong(5, 30), wrong(3, 5, 30, seed=1), wrong(3, 5, 20, seed=2)
     many = igap.decompose(training, translated, target)
     for language, model in itertools.product(range(3), range(5)):
@@ -94,11 +85,9 @@ def test_window_is_that_of_exact_decimals(n: int, data: st.DataObject) -> None:
         assert statistics.window(wrongs / n, 0.2 - 0.025 * step, 0.025).tolist() == expected
 
 
-def runs(
-    m: int = 24, n: int = 41, seed: int = 0
-) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+def runs(m: int = 24, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Three runs whose training errors fall, and two target languages."""
-    rng = np.random.default_rng(seed)
+    rng, n = np.random.default_rng(seed), 41
     difficulty = rng.random(n)
     learnt = np.tile(np.linspace(0.0, 0.9, m // 3), 3)[:, None]
     training = (rng.random((m, n)) < 0.8 * difficulty - learnt * 0.8) & (learnt < 0.89)
@@ -192,21 +181,6 @@ def test_an_interval_of_one_seed_is_that_of_a_mean_over_groups() -> None:
         igap.crossed_interval(values, np.zeros(240))
 
 
-def test_an_empty_window_has_no_number() -> None:
-    training, translated, seeds = runs()
-    for models in (slice(None), slice(0)):
-        table = igap.igap_curve(
-            training[models],
-            {code: array[models] for code, array in translated.items()},
-            seeds[models],
-            [0.95, 0.9],
-        )
-        assert len(table) == 3 * 2
-        assert (table[["n_models", "n_seeds"]] == 0).all(axis=None)
-        values = table.drop(columns=["target", "level", "n_models", "n_seeds"])
-        assert values.isna().all(axis=None)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 5, 20])
 def test_interval_holds_the_mean_of_the_statistic_over_data_sets(m: int) -> None:
@@ -239,13 +213,10 @@ def curve(training=TRAINED, translated=TRANSLATED, seeds=SEEDS, **options: objec
             lambda: igap.decompose(wrong(2, 4), wrong(3, 4), wrong(2, 3)),
             r"same models.*\(2, 4\), \(3",
         ),
-        (lambda: igap.decompose(wrong(0), wrong(0), wrong(3)), "training has no examples"),
         (lambda: igap.decompose(wrong(4), wrong(4), wrong(2, 0)), "target has no examples"),
         (lambda: igap.transfer_gap(LABELS, LABELS == 1), "source_right must be a boolean array"),
-        (lambda: curve(TRAINED[0]), r"training has shape \(41,\)"),
         (lambda: curve(seeds=SEEDS[:3]), "there are 3 seeds"),
         (lambda: curve(translated={"fi": wrong(5, 41)}), r"translation to fi \(5, 41\)"),
-        (lambda: curve(translated={"fi": TRAINED * 1}), "translation to fi must be a boolean"),
         (lambda: curve(TRAINED[:, :1], {"fi": TRAINED[:, :1]}), "groups, not two"),
         (lambda: curve(groups=np.zeros(41)), "in 1 groups, not two"),
         (lambda: curve(tolerance=0), "tolerance must be above 0"),

@@ -190,17 +190,13 @@ def test_nothing_right_is_not_certain() -> None:
     assert drop["low"].max() < -0.05 < 0.05 < drop["high"].min()
 
 
-def test_a_moved_threshold_changes_accuracy_and_no_auc() -> None:
+def test_a_moved_threshold_changes_no_auc() -> None:
     rng, labels = np.random.default_rng(4), np.repeat([0, 1, 2], 20)
     logits = rng.standard_normal((2, 3, 60, 3)) + 2 * np.eye(3)[labels]
     moved = logits + np.array([1.5, 0.0, 0.0]) * rng.random((2, 3, 1, 1))
     evidence = [mixing_tables.evidence(x) for x in (logits, moved)]
     one, other = (mixing.auc_values(x, labels == 0) for x in evidence)
     np.testing.assert_allclose(one, other, atol=1e-12)
-    pairs = evidence[0][..., :20, None] - evidence[0][..., None, 20:]
-    np.testing.assert_allclose(one.mean(axis=-1), (pairs > 0).mean(axis=(-2, -1)))
-    plain, shifted = ((x.argmax(axis=-1) == labels).mean() for x in (logits, moved))
-    assert plain - shifted > 0.02
     same = [mixing_tables.thresholds_by_cell(x, labels) for x in (logits, moved)]
     np.testing.assert_array_equal(*same)
     called = rng.random((4, 60)) < np.where(labels == 0, 0.8, 0.3)
@@ -241,7 +237,6 @@ def test_values_of_a_ratio_have_its_mean() -> None:
         (right()[..., 0], {}, r"scores have shape \(3, 3\): \(3, 3, examples\) is needed"),
         (right(), {"languages": ["en", "de"]}, r"\(2, 2, examples\) is needed for 2 languages"),
         (right(), {"languages": ["en", "de", "de"]}, "named twice: en, de, de"),
-        (right(0), {}, r"scores have shape \(3, 3, 0\)"),
         (right(1), {}, "two examples that are independent, and there are 1 in 1 groups"),
         (right(), {"groups": [0, 1]}, r"groups have shape \(2,\) and there are 30 examples"),
         (100 * right(), {}, r"scores are between 0 and 100: give them as shares in \[0, 1\]"),
@@ -269,21 +264,6 @@ def test_other_tables_refuse_what_summary_does() -> None:
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(30) % 10])
-@pytest.mark.parametrize("of_labels", [MERGED, {"e": [0], "n": [1], "c": [2]}])
-def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
-    scores = np.random.default_rng(0).random((3, 3, 30))
-    whole = mixing.summary(scores, LANGUAGES, groups)
-    parts = mixing.by_label(scores, LABELS, of_labels, LANGUAGES, groups)
-    for row in whole.itertuples():
-        rows = of(parts, language=row.language, setting=row.setting)
-        assert list(rows["label"]) == list(of_labels)
-        assert rows["contribution"].sum() == pytest.approx(row.score, abs=1e-12)
-        np.testing.assert_allclose(rows["contribution"], rows["share"] * rows["score"])
-        assert rows["n"].sum() == 30
-        assert rows["share"].sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(30) % 10])
 def test_labels_against_matrices(groups, monkeypatch: pytest.MonkeyPatch) -> None:
     """A score is of the examples with the label alone; a contribution of all, the others zero."""
     monkeypatch.setattr(mixing, "FEW", 0)
@@ -298,7 +278,12 @@ def test_labels_against_matrices(groups, monkeypatch: pytest.MonkeyPatch) -> Non
         check(row, values[:, has].mean(), half_by_hand(values[:, has], names[has]))
         part = row[["contribution_low", "contribution_high"]].set_axis(["low", "high"])
         check(part, (values * has).mean(), half_by_hand(values * has, names))
-    assert set(of(table, label="not-entailment")["n"]) == {22}
+        assert row["contribution"] == pytest.approx((values * has).mean())
+    np.testing.assert_allclose(table["contribution"], table["share"] * table["score"])
+    assert dict(zip(table["label"], table["n"], strict=True)) == {
+        "entailment": 8,
+        "not-entailment": 22,
+    }
 
 
 @pytest.mark.parametrize(
