@@ -62,12 +62,6 @@ def test_results_of_version_04(tmp_path: Path) -> None:
     assert pd.isna(table.loc[("Belebele", "ar"), "stderr"])
 
 
-def test_results_of_version_03(tmp_path: Path) -> None:
-    (row,) = downstream.read_tasks(put(tmp_path / "old.json", OLD)).to_dict("records")
-    assert (row["model"], row["score"], row["stderr"]) == ("org/old-7b", 0.3, 0.2)
-    assert pd.isna(row["n"])
-
-
 def test_a_folder_with_one_file_a_model(tmp_path: Path) -> None:
     put(tmp_path / "org__some-7b" / "results_1.json", NEW)
     put(tmp_path / "org__old-7b" / "results_1.json", OLD)
@@ -78,18 +72,6 @@ def test_a_folder_with_one_file_a_model(tmp_path: Path) -> None:
         downstream.read_tasks(tmp_path)
     one, two = sorted(tmp_path.rglob("results_1.json"))
     assert len(downstream.read_tasks([one, two, one])) == 8
-
-
-def test_what_was_run_again_counts_as_it_was_run_last(tmp_path: Path) -> None:
-    later = {"results": {"arc_de": {"acc_norm,none": 0.5}}, "model_name": "org/some-7b"}
-    put(tmp_path / "a.json", {**later, "date": 1715000000.5})
-    put(tmp_path / "b.json", {**NEW, "date": 1714000000.5})
-    table = downstream.read_tasks(tmp_path).set_index(["task", "language"])
-    assert len(table) == 7
-    assert table["score"]["m-ARC"].to_dict() == {"de": 0.5, "en": 0.6}
-    put(tmp_path / "a.json", {**later, "date": 1714000000.5})  # neither is later
-    with pytest.raises(TextError, match="m-ARC org/some-7b de is also in"):
-        downstream.read_tasks(tmp_path)
 
 
 def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:

@@ -113,15 +113,10 @@ def test_spelling_of_a_tag_does_not_matter(code, script, region, joint, upper):
     [
         ("IŞIK İstanbul", "tr", "ışık istanbul"),
         ("IŞIK İstanbul", "tr_TR", "ışık istanbul"),
-        ("IŞIK I\u0307stanbul", "tur", "ışık istanbul"),
         ("BAKI", "az", "bakı"),
         ("I LIKE İstanbul", "en", "i like istanbul"),
-        ("I LIKE I\u0307stanbul", "en", "i like istanbul"),
         ("Das STRASSENÄQUATOR", "de", "das strassenäquator"),
         ("ΟΔΟΣ ΟΔΟΣ", "el", "οδος οδος".replace("σ", "ς")),
-        ("ДЕЛО", "ru", "дело"),
-        ("वह घर", "hi", "वह घर"),
-        ("", "tr", ""),
     ],
 )
 def test_small_letters_are_those_of_the_language(text, code, small):

@@ -28,12 +28,8 @@ def distance(question: str, context: str, answer: Answer, language: str = "en") 
     ("question", "context", "answer", "language", "expected"),
     [
         # Rome 0, is 1, in 2, Italy. 3, Oslo 4, is 5, not 6, in 7, Italy, 8, said 9, Ann. 10
-        ("Where is Rome?", CONTEXT, Answer("Italy", 11), "en", (3 + 2 + 2) / 3),
-        ("Who is Oslo?", CONTEXT, Answer("Ann", 45), "en", (9 + 6 + 5) / 3),
         # An answer of two words: its centre is between them, 8.5; the answer's own words count.
         ("is IT in “italy”?", CONTEXT, Answer("Italy, said", 33), "en", 25 / 6),
-        ("Rome Rome rome!", CONTEXT, Answer("Rome", 0), "en", 0),
-        ("Why?", CONTEXT, Answer("Italy", 11), "en", 384),
         ("— ?", "Rome — ? Italy", Answer("Italy", 9), "en", 384),  # punctuation is no word
         # 北 0, 京 1, 是 2, 首 3, 都 4, 。 5, 东 6, 京 7
         ("哪是京？", "北京是首都。东京", Answer("首都", 3), "zh", (2.5 + 1.5 + 3.5) / 3),
