@@ -65,14 +65,6 @@ def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches) -> None:
 # --- what a step draws ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", ["mlm", "clm", "tlm"])
-def test_the_same_generator_draws_the_same_batch(batches: Batches, objective: str) -> None:
-    first, again, another = (getattr(batches, objective)(rng(seed), 128) for seed in (3, 3, 4))
-    assert torch.equal(first.ids, again.ids)
-    assert torch.equal(first.labels, again.labels)
-    assert first.ids.shape != another.ids.shape or not torch.equal(first.ids, another.ids)
-
-
 def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: MemberRecipe) -> None:
     for seed in range(8):
         mlm = batches.mlm(rng(seed), recipe.tokens_per_step)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
+from family.recipes import RECIPES, MemberRecipe, describe, read_recipe
 
 WIDE = {"hidden_size", "intermediate_size", "learning_rate", "matrix_learning_rate"}
 # Member → whom it is compared with, and all fields in which the two may differ.
@@ -84,17 +84,6 @@ def test_the_schedule_stays_out_of_the_dynamics(name: str) -> None:
         assert recipe.steady
         assert ratios == pytest.approx([2**0.5] * len(ratios), abs=0.01)
     assert {recipe.schedule(step) for step in range(recipe.warmup_steps, recipe.steps + 1)} == {1.0}
-
-
-def test_which_run_goes_on_with_which() -> None:
-    steady, decaying = replace(RECIPES["mini-xlmr"], steps=800), MemberRecipe("toy", steps=800)
-    assert continues(steady, steady)
-    assert continues(replace(steady, steps=1600), steady)
-    assert not continues(steady, replace(steady, steps=1600))
-    assert not continues(replace(steady, steps=1600), replace(steady, seed=2))
-    assert continues(decaying, decaying)
-    assert not continues(replace(decaying, steps=1600), decaying)
-    assert not decaying.steady
 
 
 def test_dense_checkpoints_are_those_of_the_abx_paper_scaled() -> None:

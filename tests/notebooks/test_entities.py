@@ -21,41 +21,6 @@ def literal(tags: list[str]) -> set[tuple[str, int, int]]:
     return found
 
 
-def spans_of(text: str) -> set[tuple[str, int, int]]:
-    """The same by `read_spans`; sentences are parted by "/"."""
-    rows = [sentence.split() for sentence in text.split("/")]
-    tags = [NER.index(tag) for row in rows for tag in row]
-    sentences = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    spans = probing.read_spans(tags, sentences)
-    kinds = ["PER", "ORG", "LOC"]
-    return {
-        (kinds[spans.kinds[i]], int(i), int(spans.ends[i]) - 1)
-        for i in np.flatnonzero(spans.begins)
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("O O", set()),
-        ("B-PER I-PER O", {("PER", 0, 1)}),
-        ("B-PER B-PER I-PER", {("PER", 0, 0), ("PER", 1, 2)}),
-        ("O I-LOC I-LOC O", {("LOC", 1, 2)}),  # an I after O begins
-        ("I-ORG", {("ORG", 0, 0)}),
-        ("B-PER I-LOC I-LOC", {("PER", 0, 0), ("LOC", 1, 2)}),  # and after another type
-        ("I-PER I-ORG I-PER", {("PER", 0, 0), ("ORG", 1, 1), ("PER", 2, 2)}),
-        ("I-PER B-PER", {("PER", 0, 0), ("PER", 1, 1)}),
-        ("B-PER O I-PER", {("PER", 0, 0), ("PER", 2, 2)}),
-        ("B-LOC I-LOC / I-LOC O", {("LOC", 0, 1), ("LOC", 2, 2)}),  # and in the next sentence
-        ("O / B-ORG / I-ORG", {("ORG", 1, 1), ("ORG", 2, 2)}),
-    ],
-)
-def test_where_entities_begin_and_end(text: str, expected: set) -> None:
-    assert spans_of(text) == expected
-    if "/" not in text:
-        assert literal(text.split()) == expected
-
-
 def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gold tags, predictions (2 × 3 rows, half of them right), sentences of 1 to 6 words."""
     rng = np.random.default_rng(seed)

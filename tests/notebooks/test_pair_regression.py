@@ -35,32 +35,8 @@ def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
     )
 
 
-def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.Series:
-    """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
-
-    One share per interval: the paper's (ordinary errors), clustered errors, the cross-classified
-    model. Levels of languages go with LD.
-    """
-    rows, rng = [], np.random.default_rng(seed)
-    for _ in range(n_worlds):
-        pairs = world(n_languages, rng, linked=0.5)
-        plain = regressions.regression(
-            pairs, "accuracy", pair_regressions.LD_AND_MD, clusters=ENDS
-        ).table
-        plain = plain[plain["term"] == "LD"].set_index("errors")
-        ways = {
-            "all pairs independent": plain.loc["classical"],
-            "clustered by source and target": plain.loc["clustered"],
-            "cross-classified": pair_regressions.cross_classified(
-                pairs, pair_regressions.LD_AND_MD
-            ).iloc[0],
-        }
-        rows.append({way: fit["low"] < 0 < fit["high"] for way, fit in ways.items()})
-    return pd.DataFrame(rows).mean()
-
-
-def transfer(*, outlier: bool = True) -> dict[tuple[str, str], pd.DataFrame]:
-    """Accuracy falls with LD within sources and targets; one pair lies far off, and is no better.
+def transfer() -> dict[tuple[str, str], pd.DataFrame]:
+    """Accuracy falls with LD within sources and targets.
 
     Easy targets have high LD, which hides the slope.
     """
@@ -68,16 +44,14 @@ def transfer(*, outlier: bool = True) -> dict[tuple[str, str], pd.DataFrame]:
     names = [f"l{i}" for i in range(9)]
     source, target = (dict(zip(names, rng.normal(0, 0.05, 9), strict=True)) for _ in range(2))
     rows = []
-    for i, one in enumerate(names):
-        for j, other in enumerate(names):
+    for one in names:
+        for other in names:
             if one == other:
                 continue
             own = rng.normal(0, 0.01)  # of the pair alone
             ld = 0.95 + 0.2 * target[other] + own
             md = rng.normal(0.6, 0.02)
             accuracy = 0.4 + source[one] + target[other] - 1.5 * own + rng.normal(0, 0.004)
-            if outlier and {i, j} == {0, 1}:
-                ld -= 0.3
             rows.append((one, other, ld, md, accuracy))
     return {("m", "POS"): pd.DataFrame(rows, columns=["source", "target", *TERMS, "accuracy"])}
 
@@ -94,7 +68,7 @@ def test_the_cross_classified_model_is_statsmodels_mixed_model() -> None:
     np.testing.assert_allclose(found["coefficient"], expected.fe_params[:2], rtol=1e-4)
     np.testing.assert_allclose(found["error"], expected.bse_fe[:2], rtol=1e-3)
     assert (found["df"] == 8).all()
-    (rows,) = transfer(outlier=False).values()  # no level of pairs: least squares
+    (rows,) = transfer().values()  # no level of pairs: least squares
     found = pair_regressions.cross_classified(rows, TERMS)
     expected = regressions.least_squares(rows, "accuracy", TERMS, ENDS)
     np.testing.assert_allclose(found["error"], expected.bse[1:3], rtol=1e-3)
@@ -102,8 +76,7 @@ def test_the_cross_classified_model_is_statsmodels_mixed_model() -> None:
 
 def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
     groups = {
-        key: rows.assign(**{"plain accuracy": rows["accuracy"]})
-        for key, rows in transfer(outlier=False).items()
+        key: rows.assign(**{"plain accuracy": rows["accuracy"]}) for key, rows in transfer().items()
     }
     plain = abx_3_outcomes.as_printed(groups).set_index("term")
     assert abs(plain.loc["LD", "coefficient"]) < 0.6
@@ -111,13 +84,6 @@ def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
     of_ld = found[found["term"] == "LD"].iloc[0]
     assert of_ld["high"] < 0
     assert of_ld["Holm"] < 0.001
-
-
-@pytest.mark.slow
-def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
-    found = coverage(60, 12, seed=1)
-    assert 0.9 <= found["cross-classified"] <= 1
-    assert found["all pairs independent"] < 0.7
 
 
 def runs_and_documents(
@@ -163,7 +129,7 @@ def test_documents_and_runs_are_levels_of_table_1() -> None:
 
 
 def test_inference_is_regressed_with_levels_of_runs() -> None:
-    (rows,) = transfer(outlier=False).values()
+    (rows,) = transfer().values()
     rng = np.random.default_rng(1)
     runs = pd.concat(
         rows.assign(run=rows["source"] + f" {k}", accuracy=rows["accuracy"] + rng.normal(0, 0.01))

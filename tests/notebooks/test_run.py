@@ -191,9 +191,9 @@ def test_a_killed_run_leaves_no_finished_notebook_and_no_kernel(
     until(lambda: not running(kernel), "the kernel outlived its run")
 
 
-def until(true, message: str, seconds: float = 60) -> None:
+def until(true, message: str) -> None:
     """Wait for a condition."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, message
         time.sleep(0.05)
@@ -287,18 +287,13 @@ def test_a_notebooks_own_value_wins_over_the_defaults(house: House) -> None:
         ("notebooks: {abx-1-one: {n_triplet: 5}}", "'n_triplet' for abx-1-one in paper.yaml: did"),
         ("defaults: {tresholds: 5}", "defaults of paper.yaml: did you mean 'threshold'?"),
         ("notebooks: {abx-1-on: {}}", "unknown notebook 'abx-1-on' in paper.yaml: did you mean"),
-        ("default: {}", "paper.yaml should hold"),
         ("defaults: {profile: big}", "'profile', which is set by the runner"),
-        ("defaults: [1, 2]", "paper.yaml should hold"),
         ("notebooks: {abx-1-one: 3}", "paper.yaml should hold"),
-        ("just words", "paper.yaml should hold"),
         ("defaults: {a: 1\nb", "paper.yaml cannot be read: while parsing"),
         ("defaults: {threshold: 1e-3}", "YAML reads 1e-3 as text: write 1.0e-3"),
         ("defaults: {limit: 1e5}", "limit for abx-1-one in paper.yaml should be int"),
         ("defaults: {n_triplets: 2.5}", "should be int (as 10), not float 2.5"),
         ("defaults: {n_triplets: true}", "should be int (as 10), not bool True"),
-        ("defaults: {n_triplets: null}", "should be int (as 10), not None None"),
-        ("defaults: {n_triplets: 2026-01-01}", "should be int (as 10), not date"),
         ("defaults: {languages: en}", "should be list (as ['en', 'de']), not str 'en'"),
         ("defaults: {languages: [en, no]}", "not bool False (YAML reads"),
     ],

@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
-import yaml
 
 from printed.xprobe_claims import PrintedTables
 from xlx.results import paths
@@ -19,17 +18,6 @@ FOLDER = paths.PUBLISHED / "xprobe"
 @pytest.fixture(scope="module")
 def paper() -> PrintedTables:
     return PrintedTables()
-
-
-def test_settings_are_those_of_table_2(paper: PrintedTables) -> None:
-    settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
-    table = paper.table2.set_index(["component", "layer"])["value"]
-    assert sorted(settings["probing"]["tasks"]) == sorted(paper.tasks)
-    assert sorted(settings["encoders"]) == sorted(paper.encoders)
-    for component, layers in settings["hyperparameters_table_2"].items():
-        for layer, value in layers.items():
-            layer = "λ" if layer == "lambda" else layer
-            assert str(value).startswith(table[component, layer])
 
 
 def loaded() -> ModuleType:
