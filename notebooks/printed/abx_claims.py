@@ -167,10 +167,6 @@ def schedule():
     return sorted({*range(5000, 50001, 5000), *range(50000, 1500001, 50000)})
 
 
-def quantities(text_results):
-    return text_results.set_index("claim_id")["quantity"]
-
-
 def examples():
     """The items of the example of Appendix A: language and meaning."""
     return {
@@ -219,11 +215,6 @@ def over_pairs(number):
     return [number("abx_t06"), number("abx_t07")]
 
 
-def implied(limits, over_pairs):
-    """Table 1 at the correlation of LD and MD over the 630 pairs."""
-    return limits(over_pairs[1])
-
-
 @number("counts", "{}")
 def counts(number, schedule, ticked, pos, ner):
     rows = {
@@ -241,7 +232,8 @@ def counts(number, schedule, ticked, pos, ner):
 
 
 @number("section 4.2 and appendix D", "{} ({})")
-def correlations_of_the_text(number, quantities):
+def correlations_of_the_text(number, text_results):
+    quantities = text_results.set_index("claim_id")["quantity"]
     for k in range(4, 8):
         text, appendix = f"abx_t{k:02}", f"abx_t{k + 6:02}"
         yield (quantities[text], text), number(appendix), number(text), 0.005
@@ -398,7 +390,9 @@ def weaker_across_layers(over_layers, over_pairs):
 
 
 @consistency("Table 1, {}", "R² {1:g} with LD {2} and MD {3}")
-def rows_of_table_1(implied, possible, over_pairs):
+def rows_of_table_1(possible, over_pairs, limits):
+    # table 1 at the correlation of LD and MD over the 630 pairs
+    implied = limits(over_pairs[1])
     r = over_pairs[1]
     for name, row in implied.iterrows():
         left = possible[name]

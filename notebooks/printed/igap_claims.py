@@ -267,11 +267,6 @@ def ranking_counts(table_1, right, best, enough, sources):
     )
 
 
-def over_states(right, metrics_of_states):
-    """In how many sources IGAP orders more pairs than each metric of states."""
-    return right.loc[metrics_of_states.index].lt(right.loc["IGAP"]).sum(axis=1)
-
-
 def transfer_gaps(figure6):
     return figure6.rename(
         columns={"source_language": "source", "target_language": "target"}
@@ -418,7 +413,9 @@ def better_than_random(right, enough):
     "representation-based metrics perform less well than IGAP",
     "sign test over sources, p < 0.05",
 )
-def better_than_states(over_states):
+def better_than_states(right, metrics_of_states):
+    # in how many sources IGAP orders more pairs than each metric of states
+    over_states = right.loc[metrics_of_states.index].lt(right.loc["IGAP"]).sum(axis=1)
     p_over_states = over_states.map(lambda wins: 2 * p_of_hits(wins, 15, 0.5))
     return p_over_states < 0.05, (
         "better than "

@@ -398,10 +398,6 @@ def entailment(first):
     return first["NLI", "mBERT"].loc["within"]
 
 
-def no_entailment(second):
-    return second["NLI", "mBERT"].loc["within"]
-
-
 def drop_table(models, of_all, tables):
     """What is lost across, in points and per cent."""
     table = {}
@@ -515,10 +511,6 @@ def lost_between_scripts(models, off, in_one, scripts):
     return rows_by(table)
 
 
-def sides_of_qa(explained_by_sides):
-    return explained_by_sides.loc["QA", ["part 1", "part 2"]]
-
-
 def relative(nli_lost, nli_within):
     return 100 * nli_lost / nli_within
 
@@ -533,10 +525,6 @@ def lost_share(drop_table, models):
 
 def qa_cells(not_below_both):
     return not_below_both.loc["QA"]
-
-
-def with_english(qa_cells):
-    return qa_cells["of them en second"] + qa_cells["of them en first"]
 
 
 def control(rows):
@@ -727,7 +715,8 @@ def left_out_of_pawsx(whole_left_out, number, left_out, public_shares):
     ("both classes have an almost equal contribution to the performance in the within setup"),
     "|s₁ - s₂| < 10, on average and in each language",
 )
-def equal_classes(entailment, no_entailment):
+def equal_classes(entailment, second):
+    no_entailment = second["NLI", "mBERT"].loc["within"]
     class_gap = entailment - no_entailment
     return [abs(class_gap.mean()) < 10, class_gap.abs().max() < 10], (
         f"{entailment.mean():.1f} and {no_entailment.mean():.1f} on average; accuracies "
@@ -869,7 +858,8 @@ def other_pairs(change, tuned):
     "the model relies more on the context than the question",
     "R² of the context > R² of the question",
 )
-def context_or_question(sides_of_qa):
+def context_or_question(explained_by_sides):
+    sides_of_qa = explained_by_sides.loc["QA", ["part 1", "part 2"]]
     context_more = sides_of_qa["part 1"] > sides_of_qa["part 2"]
     return (
         [context_more["InfoXLM"], not context_more["mBERT"], not context_more["XLM-R"]],
@@ -1045,7 +1035,8 @@ def infoxlm_loses_least(lost_share):
     "exception when the question is in English in the across language setting",
     "s_ab < min(s_aa, s_bb) but where b = en; in InfoXLM but where a = en or b = en",
 )
-def english_questions(qa_cells, both, with_english):
+def english_questions(qa_cells, both):
+    with_english = qa_cells["of them en second"] + qa_cells["of them en first"]
     without_english = qa_cells["not below both"] - with_english
     return (
         [

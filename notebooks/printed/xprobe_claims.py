@@ -269,10 +269,6 @@ def best_five(length_ratios):
     return length_up.nlargest(5).sort_values()
 
 
-def fifth(best_five):
-    return best_five.index[0]
-
-
 def number_gains(gains_of):
     """Mean gains on number of subject and object, by setting."""
     return gains_of(["SubjNum", "ObjNum"]).groupby("task").mean().T.round(3)[["ObjNum", "SubjNum"]]
@@ -288,10 +284,6 @@ def fall(number_gains):
 
 def means(accuracy, tasks, languages):
     return accuracy.groupby("task").mean().loc[tasks, languages]
-
-
-def russian_lowest(means):
-    return means.idxmin(axis=1) == "ru"
 
 
 def setting_distances(languages, accuracy):
@@ -351,18 +343,6 @@ def overall(by_encoder, encoders):
 
 def length(accuracy):
     return accuracy.loc["SentLen"]
-
-
-def rnn_length(length, kinds):
-    return length.loc[kinds["RNN"]]
-
-
-def attentive_length(length, kinds):
-    return length.loc[kinds["Attention"]]
-
-
-def cnn_english(length, kinds):
-    return length.loc[kinds["CNN"], "en"]
 
 
 def weights():
@@ -526,7 +506,8 @@ def exceeding_the_imitated():
     "SentLen: considerably improved performance in five out of six cases",
     "considerably improved performance in five out of six cases",
 )
-def five_of_six(best_five, fifth, gains_of):
+def five_of_six(best_five, gains_of):
+    fifth = best_five.index[0]
     gain_of_fifth = gains_of(["SentLen"]).loc["SentLen", fifth]
     return best_five > 5 / 2, (
         f"four encoders in {best_five.iloc[1:].min()} of 5 settings; the fifth, {fifth}, by "
@@ -606,7 +587,8 @@ def hardest_task(printed_1):
     "Russian: considerably worse for most tasks",
     "considerably worse when transferred to Russian than other languages",
 )
-def worse_in_russian(russian_lowest, means, languages):
+def worse_in_russian(means, languages):
+    russian_lowest = means.idxmin(axis=1) == "ru"
     other_mapped = means[languages[1:]].drop(columns="ru").mean(axis=1)
     behind = (other_mapped - means["ru"])[russian_lowest]
     return russian_lowest.mean() > 1 / 2, (
@@ -738,7 +720,9 @@ def attentive_is_best(overall, kinds):
     "recurrent encoders: extremely strong on tasks such as sentence length",
     "extremely strong performance on certain tasks, such as sentence length",
 )
-def length_of_recurrent(attentive_length, rnn_length, length_ratios, kinds):
+def length_of_recurrent(length_ratios, kinds, length):
+    attentive_length = length.loc[kinds["Attention"]]
+    rnn_length = length.loc[kinds["RNN"]]
     ahead = (attentive_length.min() > rnn_length.max()).sum()
     length_strength = length_ratios.groupby("encoder")["ratio"].mean()
     strength = {kind: length_strength[kinds[kind]].mean() for kind in ["RNN", "Attention"]}
@@ -770,7 +754,8 @@ def only_maxpool(length_ratios):
 
 
 @sentence("8.3", "this is also true for English", "This is also true for English")
-def also_in_english(cnn_english, n, half):
+def also_in_english(n, half, length, kinds):
+    cnn_english = length.loc[kinds["CNN"], "en"]
     cnn_apart = reported.beyond(
         cnn_english["CNN (maxpool)"],
         cnn_english["CNN (avg. pool)"],
