@@ -111,8 +111,8 @@ def own_neighbours(
     tables, n = [], len(corpus.languages)
     for value in nearest(names, corpus, "raw", **options):
         same = value["counts"][:, 1].diagonal(axis1=1, axis2=2) / len(corpus)
-        mean, error = same.mean(axis=1), same.std(axis=1, ddof=1) / np.sqrt(n)
-        width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
+        mean, error = same.mean(axis=1), stats.sem(same, axis=1)
+        width = statistics.half_width(error, n - 1)
         ends = {"score": mean, "low": mean - width, "high": mean + width, "n": len(corpus)}
         tables.append(pd.DataFrame({"layer": range(len(mean)), "task": OWN, **ends}))
     return with_models(names, tables)

@@ -50,7 +50,7 @@ from xlx.experiment.scoring import BagOfSubwords, Subject, cached, subject_score
 from xlx.measures import abx, statistics
 from xlx.measures.abx import PairScores
 from xlx.measures.statistics import SLACK
-from xlx.plots.panels import HATCHED, across, number, order, parts, rows_of
+from xlx.plots.panels import HATCHED, across, order, parts, rows_of
 from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, ZERO, look, styled
 from xlx.results import checks, paths
@@ -284,7 +284,7 @@ def regression_table(
             table = robust(rows).assign(task=task, checkpoint=side, model=model)
             if side == "Last" and model in last:
                 table["error"] = np.hypot(table["error"], document_error(rows, last[model]))
-            tables.append(pair_regressions.student(table))
+            tables.append(regressions.student(table))
     table = pd.concat(tables, ignore_index=True)
     return table.assign(Holm=pair_regressions.holm(table["p_value"]))
 
@@ -580,8 +580,7 @@ def over_documents_and_runs(
 
     Three variances add up: of languages (REML, the mean over runs, as if all erred alike), of
     documents (jackknife) and of the mean between runs. t with Satterthwaite's degrees of freedom.
-    Beside the columns of ``table``: ``runs``, their coefficients (``each``), and the errors
-    ``of documents`` and ``of runs`` (NaN of one run).
+    Beside the columns of ``table``: the errors ``of documents`` and ``of runs`` (NaN of one run).
     """
     fits = [table, *(cross_classified(run, LD_AND_MD) for run in others)]
     every = np.array([fit["coefficient"] for fit in fits])
@@ -594,11 +593,7 @@ def over_documents_and_runs(
     total = variances.sum(axis=0)
     df, error = total**2 / (variances**2 / freedoms[:, None]).sum(axis=0), np.sqrt(total)
     levels = table.assign(coefficient=every.mean(axis=0), error=error, df=df)
-    return pair_regressions.student(levels).assign(
-        runs=len(every),
-        each=[", ".join(map(number, values)) for values in every.T],
-        **{"of documents": errors[1], "of runs": errors[2]},
-    )
+    return regressions.student(levels).assign(**{"of documents": errors[1], "of runs": errors[2]})
 
 
 def run_pairs(
@@ -718,14 +713,12 @@ def choose_sources(
 
     ``table`` has one row per ordered pair of three languages or more, none missing: ``source``,
     ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used.
-    ValueError for a pair missing or twice there, `top` below 1.
+    ValueError for a pair missing or twice there.
 
     Returns ``table``: ``rule``, ``target``, ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
     and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (over
     targets, taken for independent: Student, within 0 and 1).
     """
-    if top < 1:
-        raise ValueError(f"top must be 1 or more: {top}")
     apart = table[table["source"] != table["target"]]
     accuracy, score = (
         apart.pivot(index="source", columns="target", values=column).astype(float)
@@ -751,7 +744,7 @@ def choose_sources(
         tables.append(pd.DataFrame({"rule": rule, "target": accuracy.columns} | brought))
         for measure, reached in brought.items():
             mean = reached.mean()
-            width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(reached)
+            width = statistics.half_width(stats.sem(reached), n - 1)
             row = {"rule": rule, "measure": measure, "mean": mean}
             row |= {"low": max(mean - width, 0), "high": min(mean + width, 1)}
             summary.append(row)

@@ -29,7 +29,6 @@ from xlx.subjects import loading
 from xlx.subjects.identity import title
 from xlx.subjects.jobs import Recipe, Sparing
 
-stats = deferred("scipy.stats")
 feature_extraction = deferred("sklearn.feature_extraction.text")
 preprocessing = deferred("sklearn.preprocessing")
 
@@ -109,7 +108,7 @@ def ranked(worlds: Sequence[World], first: str) -> pd.DataFrame:
     apart = apart[~np.isnan(apart).any(axis=1)]  # the only source may be left out
     n = max(len(apart), 1)
     error = np.sqrt((n - 1) / n * ((apart - apart.sum(axis=0) / n) ** 2).sum(axis=0))
-    half = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
+    half = statistics.half_width(error, n - 1)
     columns = {"accuracy": whole[0], "ahead": whole[1], "low": whole[1] - half}
     return pd.DataFrame(columns | {"high": whole[1] + half}, worlds[0][1].columns)
 

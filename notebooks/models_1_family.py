@@ -207,11 +207,8 @@ def run_reach(ours: Sequence[float], theirs: Sequence[float]) -> float:
         return float(high - low) / 2
     again = max(ours, theirs, key=len)
     n = len(again)
-    return float(_student(n) * np.std(again, ddof=1) * np.sqrt(1 + 1 / n)) if n > 1 else np.nan
-
-
-def _student(n: int) -> float:
-    return float(stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1))
+    error = np.std(again, ddof=1) * np.sqrt(1 + 1 / n) if n > 1 else np.nan
+    return float(statistics.half_width(error, n - 1))
 
 
 def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
@@ -262,7 +259,8 @@ def standings(
         columns["above its bag"] = [x - average(bags[name], MATCHED) for x in firsts]
         for what, scores in columns.items():
             values, n = [float(score.score) for score in scores], len(scores)
-            reach = _student(n) * np.std(values, ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            error = stats.sem(values) if n > 1 else np.nan
+            reach = statistics.half_width(error, n - 1)
             head = {"model": name, "what": what, "layer": best_layer(runs[0])}
             rows.append(head | spanned(scores[0], reach, float(np.mean(values))))
     return with_sides(pd.DataFrame(rows))
@@ -397,10 +395,7 @@ def over_seeds(values: pd.Series) -> pd.Series:
 
     Without an interval where there is one run.
     """
-    n, reach = len(values), np.nan
-    if n > 1:
-        reach = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
-    mean = values.mean()
+    mean, reach = values.mean(), statistics.half_width(values.sem(), len(values) - 1)
     return pd.Series({"score": mean, "low": mean - reach, "high": mean + reach})
 
 

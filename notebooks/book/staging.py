@@ -227,23 +227,10 @@ def folded(cells: list[dict]) -> list[dict]:
 
 
 def short_answer(cells: Sequence[dict]) -> str:
-    """The whole answer of a chapter, its paragraphs and lists; nothing where it has none.
-
-    What is computed "in short", or below a heading that says so, comes before what is typed.
-    """
-    typed, computed, below = "", "", False
-    for cell in cells:
-        if cell["cell_type"] == "markdown":
-            text = "".join(cell["source"])
-            below = bool(re.search(r"^#+ In short$", text, re.MULTILINE))
-            match = SHORT.search(text)
-            typed = match[1] if match else typed
-            continue
-        for output in cell.get("outputs", ()):
-            text = "".join(output.get("data", {}).get("text/markdown", ""))
-            match = SHORT.search(text)
-            computed = match[1] if match else text if text and below else computed
-    return re.sub(r"^ +", "", computed or typed, flags=re.MULTILINE).strip()
+    """The whole answer of a chapter, its paragraphs and lists; nothing where it has none."""
+    typed = "\n\n".join("".join(x["source"]) for x in cells if x["cell_type"] == "markdown")
+    match = SHORT.search(typed)
+    return match[1].strip() if match else ""
 
 
 def answers() -> Iterator[str]:

@@ -15,7 +15,6 @@ import pandas as pd
 
 from printed.evaluator import (
     CONSISTENCY,
-    PRINTED_SLACK,
     Paper,
     consistency,
     explained,
@@ -25,7 +24,7 @@ from printed.evaluator import (
     sentence,
 )
 from xlx.measures import statistics
-from xlx.measures.mixing import EVERYWHERE, MixingError, across, within
+from xlx.measures.mixing import EVERYWHERE, across, within
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
@@ -55,12 +54,9 @@ def detection(first: np.ndarray, second: np.ndarray) -> Detection:
         d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
 
     and with no preference (c = 0) both accuracies would be Φ(d′ / 2). Of a mean over models or
-    languages that differ, d′ comes out too small. MixingError for an accuracy of 0 or 1 or beyond.
+    languages that differ, d′ comes out too small.
     """
-    first, second = np.asarray(first, float), np.asarray(second, float)
-    if not all(((values > 0) & (values < 1)).all() for values in (first, second)):
-        raise MixingError("an accuracy is not between 0 and 1, so that it has no normal quantile")
-    hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
+    hits, rejections = stats.norm.ppf([first, second])
     sensitivity = hits + rejections
     return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
 
@@ -94,16 +90,13 @@ class PrintedScores(Paper):
 
     @cached_property
     def row_means(self) -> pd.DataFrame:
-        """Averages and means of rows; ``fits without``: the one language whose absence would."""
+        """Averages and means of rows."""
         rows = {}
         for name, table in self.tables.items():
             for (model, task, setting, label), row in self.rows[name].iterrows():
                 row, given = row.dropna(), table.loc[(model, task, setting, label), "avg"]
-                others = (row.sum() - row) / (len(row) - 1)
-                fits = others.index[(others - given).abs() <= self.tolerance + PRINTED_SLACK]
                 what = f"{name}, {model} {task.split()[0]} {label} {setting}".replace(" all", "")
-                fits = ", ".join(fits) or "none"
-                rows[what] = {"printed": given, "mean": row.mean(), "fits without": fits}
+                rows[what] = {"printed": given, "mean": row.mean()}
         return rows_by(rows)
 
     @cached_property

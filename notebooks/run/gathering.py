@@ -376,25 +376,30 @@ def by_kind(entries: pd.DataFrame, root: Path) -> pd.DataFrame:
     return table.reset_index()
 
 
+_README = """# Results
+
+What the notebooks ask for, computed once: written by `make results`, read by
+`xlx.results.work`, proved by `make test` (a sample) and `make reproduce` (all). A folder
+`<lens>/<kind>` holds shards of at most 10 MB (those called `first` are older), a row an
+entry: what was asked, by which notebooks, the value, and what made it (hash of the code,
+versions, processor, threads, seconds, commit, date). What is added goes into new shards.
+Never edit one: its entries would count as missing. What the long runs of public models
+gave (`data/models-public/runs.py`; an asker `run:<unit>`) lies in `public`, unless a
+notebook asked for it first.
+
+- `shards.tsv`: size and SHA-256 of each shard;
+- `askers.tsv`, where there is one: who asks for an entry by now, where that has changed;
+- `stamps.tsv`, where there is one: code → later code that was proved to give the same.
+
+`make results FOLD="abx/score"`, or `FOLD=all`, writes shards anew by these notes,
+without what nobody asks for any more.
+
+| kind | lens | entries | MB | hours | commit | processor |
+|---|---|---:|---:|---:|---|---|"""
+
+
 def _readme(overview: pd.DataFrame) -> str:
-    lines = [
-        "# Results\n",
-        "What the notebooks ask for, computed once: written by `make results`, read by",
-        "`xlx.results.work`, proved by `make test` (a sample) and `make reproduce` (all). A folder",
-        "`<lens>/<kind>` holds shards of at most 10 MB (those called `first` are older), a row an",
-        "entry: what was asked, by which notebooks, the value, and what made it (hash of the code,",
-        "versions, processor, threads, seconds, commit, date). What is added goes into new shards.",
-        "Never edit one: its entries would count as missing. What the long runs of public models",
-        "gave (`data/models-public/runs.py`; an asker `run:<unit>`) lies in `public`, unless a",
-        "notebook asked for it first.\n",
-        "- `shards.tsv`: size and SHA-256 of each shard;",
-        "- `askers.tsv`, where there is one: who asks for an entry by now, where that has changed;",
-        "- `stamps.tsv`, where there is one: code → later code that was proved to give the same.\n",
-        '`make results FOLD="abx/score"`, or `FOLD=all`, writes shards anew by these notes,',
-        "without what nobody asks for any more.\n",
-        "| kind | lens | entries | MB | hours | commit | processor |",
-        "|---|---|---:|---:|---:|---|---|",
-    ]
+    lines = [_README]
     for kind, lens, n, size, hours, commit, processor in overview.itertuples(index=False):
         lines.append(
             f"| {kind} | {lens} | {n:,} | {size:.2f} | {hours:.2f} | {commit} | {processor} |"

@@ -31,21 +31,16 @@ def shuffled(rows: T, seed: int, *, parts: Sequence[str] = _PARTS) -> T:
     Words of questions are those of `languages.words`. Of examples they are what stands between
     spaces; in Chinese, Japanese and Thai characters, spaces among them, with their combining marks.
     A text that occurs several times in a part (a premise) has one new order, which depends on the
-    seed and on where it occurs first. Of single sentences ``parts`` may name "second" too, which is
-    then nothing to shuffle. TextError for another part, or where there is none to shuffle.
+    seed and on where it occurs first. Single sentences have no second part.
     """
     if isinstance(rows, Questions):
         split = partial(words, language=rows.question_language)
         join = partial(joined_words, language=rows.question_language)
         texts = _reordered(rows.questions, (seed,), split, join)
         return replace(rows, name=f"{rows.name}, questions shuffled", questions=texts)
-    parts = list(parts)
-    if rows.second is None and "first" in parts:
-        parts = [part for part in parts if part != "second"]
-    _check_parts(rows, parts)
     changed = {}
     for number, (part, language) in enumerate(zip(_PARTS, rows.languages, strict=True)):
-        if part in parts:
+        if part in parts and getattr(rows, part):
             split, join = (_characters, "".join) if spaceless(language) else (str.split, " ".join)
             changed[part] = _reordered(getattr(rows, part), (seed, number), split, join)
     return replace(rows, name=f"{rows.name}, {' and '.join(changed)} shuffled", **changed)
@@ -81,9 +76,8 @@ def _characters(text: str) -> list[str]:
 def only(examples: Examples, part: str) -> Examples:
     """One part of each example as a sentence alone: "second" is the hypothesis without a premise.
 
-    A baseline that cannot compare. TextError for a part that there is not.
+    A baseline that cannot compare.
     """
-    _check_parts(examples, (part,))
     return replace(
         examples,
         name=f"{examples.name}, {part} only",
@@ -106,16 +100,6 @@ def wrong_premises(pairs: Examples) -> Examples:
     if (wrong == texts).any():
         raise TextError(f"{pairs.name}: more than half of the pairs have one first text")
     return replace(pairs, first=tuple(wrong))
-
-
-def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
-    """Raise TextError for parts that an example does not have, or for none."""
-    strange = [part for part in parts if part not in _PARTS]
-    if strange or not parts:
-        named = ", ".join(map(repr, strange)) or "none"
-        raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
-    if "second" in parts and examples.second is None:
-        raise TextError(f"{examples.name}: these are single sentences, without a second part")
 
 
 def token_counts(texts: Sequence[str], language: str) -> np.ndarray:

@@ -279,8 +279,6 @@ def chance_table(n: int, hits: np.ndarray | None = None) -> pd.DataFrame:
 
     For large n the first two tend to a Poisson distribution with mean ½.
     """
-    if n < 1:
-        raise ValueError(f"a matrix of {n} sentences has no hits")
     k = np.arange(n + 1)
     binomial = stats.binom.sf(k - 1, n, 1 / (2 * n - 1))
     matrix = [_tail(count, n) for count in k]
@@ -307,13 +305,8 @@ def chance_hits(n: int, dim: int, n_draws: int, seed: int = 0) -> np.ndarray:
     """Hits of n sentences that are no translations, ``(n_draws,)``: random vectors in both.
 
     The cosines of n with n vectors are not n² independent numbers, as appendix A.4 takes them to
-    be; this shows what follows for the score. ValueError for fewer than two of anything.
+    be; this shows what follows for the score.
     """
-    if min(n, dim, n_draws) < 2:
-        raise ValueError(
-            f"n = {n}, dim = {dim}, n_draws = {n_draws}: each must be two or more (in one "
-            "dimension all cosines are 1 or -1)"
-        )
     rng, counts = np.random.default_rng(seed), []
     chunk = max(1, BLOCK_NUMBERS // (n * max(n, dim)))
     for start in range(0, n_draws, chunk):

@@ -279,15 +279,15 @@ def shares(
 
     ``groups``: name → kinds taken as one. Columns ``model``, ``kind``, ``layer``, ``depth`` (from 0
     to 1), ``language`` (of A and B, or `MEAN` over them), ``share`` with its interval over
-    documents, ``tied`` and ``n`` edits. ``what``: "own", or "other", where X is another sentence;
+    documents and ``n`` edits. ``what``: "own", or "other", where X is another sentence;
     ``side``: one of `SIDES`, or `EVERY`; None: X only in the languages that have edits.
     """
     tables = []
     for name, kinds in groups.items():
         scores, *of_edits = _scores(subjects, kinds, what, side)
         tables += [
-            _over_languages(score, tied, *of_edits).assign(model=label, kind=name)
-            for label, (score, tied) in scores.items()
+            _over_languages(score, *of_edits).assign(model=label, kind=name)
+            for label, score in scores.items()
         ]
     return pd.concat(tables, ignore_index=True)
 
@@ -298,7 +298,7 @@ def _scores(
     what: str = "own",
     side: str | None = None,
 ) -> tuple:
-    """Subject → scores and ties of edits ``(n_layers, n)``; their languages, and documents."""
+    """Subject → scores of edits ``(n_layers, n)``; their languages, and documents."""
     texts = [load_minimal_pairs(kind) for kind in kinds]
     language_of = np.array([code for text in texts for code in documents(text)])
     further = side is not None
@@ -313,8 +313,7 @@ def _scores(
     for label, values in zip(subjects, zip(*read, strict=True), strict=True):
         twice = np.concatenate(values, axis=-1)[..., there]
         chosen = compared[:, there]
-        score = (twice * chosen).sum(axis=1) / (2 * chosen.sum(axis=0))
-        scores[label] = score, ((twice == 1) & chosen).sum(axis=1) / chosen.sum(axis=0)
+        scores[label] = (twice * chosen).sum(axis=1) / (2 * chosen.sum(axis=0))
     return scores, language_of[there], domains[there]
 
 
@@ -332,17 +331,15 @@ def beyond(
     scores, *of_edits = _scores(subjects, kinds, side=side)
     tables = [pd.DataFrame(columns=["model", "rival", "layer", "score", "low", "high"])]
     for label, rival in pairs:
-        apart = (1 + scores[label][0] - scores[rival][0]) / 2  # a share in [0, 1]
-        rows = _over_languages(apart, scores[label][1], *of_edits)
+        apart = (1 + scores[label] - scores[rival]) / 2  # a share in [0, 1]
+        rows = _over_languages(apart, *of_edits)
         rows = rows_of(rows.rename(columns={"share": "score"}), language=MEAN)
         ends = 2 * rows[["score", "low", "high"]] - 1
         tables.append(ends.assign(model=label, rival=rival, layer=rows["layer"]))
     return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
-def _over_languages(
-    score: np.ndarray, tied: np.ndarray, language_of: np.ndarray, where: np.ndarray
-) -> pd.DataFrame:
+def _over_languages(score: np.ndarray, language_of: np.ndarray, where: np.ndarray) -> pd.DataFrame:
     """Means by language and over languages of scores ``(n_layers, n)``, documents left out."""
     codes, language = np.unique(language_of, return_inverse=True)
     names, document = np.unique(where, return_inverse=True)
@@ -353,7 +350,6 @@ def _over_languages(
     with np.errstate(invalid="ignore"):  # a language of one document has no interval
         left = (sums.sum(axis=-1, keepdims=True) - sums) / (whole[:, None] - n)
     means = sums.sum(axis=-1) / whole
-    ties = np.einsum("li,icd->lc", tied, cells) / whole
     for c, code in enumerate([*codes, MEAN]):
         chosen = slice(c, c + 1) if code != MEAN else slice(None)
         present = n[chosen].sum(axis=0) > 0
@@ -371,7 +367,6 @@ def _over_languages(
                     "share": value,
                     "low": low,
                     "high": high,
-                    "tied": ties[:, chosen].mean(axis=1),
                     "n": int(whole[chosen].sum()),
                 }
             )

@@ -90,17 +90,9 @@ def cross_classified(
     coefficient = (inverse @ r[:k, k])[asked]
     error = np.sqrt((inverse**2).sum(axis=1)[asked] * r[k, k] ** 2 / (n - k))
     df = len(set(rows["source"]) | set(rows["target"])) - 1
-    return student(
+    return regressions.student(
         pd.DataFrame({"term": list(terms), "coefficient": coefficient, "error": error, "df": df})
     )
-
-
-def student(table: pd.DataFrame) -> pd.DataFrame:
-    """With ``low``, ``high`` and two-sided ``p_value`` of ``coefficient``, ``error`` and ``df``."""
-    value, error, df = table["coefficient"], table["error"], table["df"]
-    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
-    p_value = 2 * stats.t.sf(np.abs(value / error), df)
-    return table.assign(low=value - width, high=value + width, p_value=p_value)
 
 
 def held_out(

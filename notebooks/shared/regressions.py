@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xlx.measures.statistics import LEVEL, ROUNDING, language_codes, numbers
+from xlx.measures.statistics import ROUNDING, half_width, language_codes, numbers
 from xlx.results import checks
 from xlx.results.deferred import deferred
 
@@ -19,7 +19,7 @@ sandwich = deferred("statsmodels.stats.sandwich_covariance")
 
 @dataclass(frozen=True)
 class Regression:
-    """A linear regression with an intercept, by ordinary least squares; ``n`` rows.
+    """A linear regression with an intercept, by ordinary least squares.
 
     ``table``: one row per ``term`` ("intercept", then the predictors) and kind of ``errors``
     (`regression`): ``coefficient``, ``error`` (standard error), ``df`` (of the t distribution
@@ -28,8 +28,6 @@ class Regression:
 
     table: pd.DataFrame
     r_squared: float
-    adjusted_r_squared: float
-    n: int
 
 
 def regression(
@@ -67,31 +65,25 @@ def regression(
     is the same in all rows; predictors of which one follows from the others; a
     cluster column with a single cluster.
     """
-    fit = least_squares(table, outcome, predictors)
-    coefficient = fit.params
-    rows = []
+    fit, rows = least_squares(table, outcome, predictors), []
     for kind, (covariance, df) in _covariances(fit, table, clusters).items():
-        error = np.sqrt(np.diag(covariance))
-        width = stats.t.ppf((1 + LEVEL) / 2, df) * error
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = 2 * stats.t.sf(np.abs(coefficient / error), df)
         view = {
             "term": ["intercept", *predictors],
-            "coefficient": coefficient,
+            "coefficient": fit.params,
             "errors": kind,
-            "error": error,
+            "error": np.sqrt(np.diag(covariance)),
             "df": df,
-            "low": coefficient - width,
-            "high": coefficient + width,
-            "p_value": p_value,
         }
-        rows.append(pd.DataFrame(view))
-    return Regression(
-        pd.concat(rows, ignore_index=True),
-        float(fit.rsquared),
-        float(fit.rsquared_adj),
-        int(fit.nobs),
-    )
+        rows.append(student(pd.DataFrame(view)))
+    return Regression(pd.concat(rows, ignore_index=True), float(fit.rsquared))
+
+
+def student(table: pd.DataFrame) -> pd.DataFrame:
+    """With ``low``, ``high`` and two-sided ``p_value`` of ``coefficient``, ``error`` and ``df``."""
+    value, error, df = table["coefficient"], table["error"], table["df"]
+    width = half_width(error, df)
+    p_value = 2 * stats.t.sf(np.abs(value / error), df)
+    return table.assign(low=value - width, high=value + width, p_value=p_value)
 
 
 def least_squares(
@@ -196,5 +188,5 @@ def fitted_line(
     points = np.column_stack([np.ones(len(grid)), grid])
     mean = points @ fit.params
     variance = np.einsum("pi,ij,pj->p", points, covariance, points)
-    width = stats.t.ppf((1 + LEVEL) / 2, df) * np.sqrt(variance.clip(0))
+    width = half_width(np.sqrt(variance.clip(0)), df)
     return pd.DataFrame({"x": grid, "y": mean, "low": mean - width, "high": mean + width})

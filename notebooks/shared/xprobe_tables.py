@@ -49,8 +49,7 @@ def relative_accuracies(
     """Accuracy of each cell over that of English (Figure 4): 1 is parity.
 
     A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
-    ``reference`` (the English accuracy), ``ratio``, and ``least`` and ``most`` that rounding
-    allows, as an accuracy a stands for anything from a - half (0 at least) to a + half. A ratio to
+    ``reference`` (the English accuracy), ``ratio``. A ratio to
     0 is infinite, and 0/0 missing. With ``n`` (test sentences by task and language) also ``gain``
     and ``sign``: 1, 0 or -1, whether a cell is above English by more than rounding and luck.
     """
@@ -65,11 +64,7 @@ def relative_accuracies(
         sizes = (n.loc[list(zip(ratios["task"], codes, strict=True))] for codes in settings)
         sign = beyond(accuracy, base, *(size.to_numpy() for size in sizes), half=half)
         ratios = ratios.assign(gain=accuracy - base, sign=sign)
-    return ratios.assign(
-        ratio=accuracy / base,
-        least=(accuracy - half).clip(lower=0) / (base + half),
-        most=(accuracy + half) / (base - half).clip(lower=0),
-    )
+    return ratios.assign(ratio=accuracy / base)
 
 
 def rounding_and_luck(
@@ -163,41 +158,21 @@ def _interval(rho: float, n: int) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def untied(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """Least and greatest rank correlation over all orders of numbers that stand alike.
-
-    The greatest is where those alike in x are in the order of y and the reverse, the least where
-    they are in the opposite one; the correlation of the tied ranks is counted in.
-    """
-    first, second = np.asarray(x, float), np.asarray(y, float)
-    extremes = []
-    for sign in (1, -1):
-        # the place of each in the order of x, and of y, ties by the other
-        orders = np.lexsort((sign * second, first)), np.lexsort((first, sign * second))
-        ranks = [np.argsort(order) for order in orders]
-        extremes.append(sign * _rho(ranks[0], ranks[1][None])[0])
-    if np.ptp(first) > 0 and np.ptp(second) > 0:
-        extremes.append(_rho(stats.rankdata(first), stats.rankdata(second)[None])[0])
-    return float(min(extremes)), float(max(extremes))
-
-
 def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.DataFrame:
     """Probing accuracy with that of a downstream task over the encoders (Figure 3).
 
     ``downstream`` has no column ``task`` (it is XNLI in the paper), and at least the languages and
     encoders of ``probing``. A row per language and task, in the order of ``probing``: ``language``,
-    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them,
-    and ``least`` and ``most`` that ties may hide (`untied`). ValueError as `spearman`.
+    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them. ValueError as `spearman`.
     """
     other = downstream.rename(columns={"accuracy": "downstream"})
     both = probing.merge(other, on=list(ACCURACY_KEYS[:2]), validate="many_to_one")
     rows = []
     for (language, task), cells in both.groupby(["language", "task"], sort=False):
-        pair = cells["accuracy"].to_numpy(), cells["downstream"].to_numpy()
-        rho = spearman(*pair)
+        rho = spearman(cells["accuracy"], cells["downstream"])
         interval = rho.value, rho.low, rho.high, rho.p_value, rho.n
-        rows.append((language, task, *interval, *untied(*pair)))
-    columns = ["language", "task", "rho", "low", "high", "p_value", "n", "least", "most"]
+        rows.append((language, task, *interval))
+    columns = ["language", "task", "rho", "low", "high", "p_value", "n"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -236,8 +236,6 @@ REFUSED = [
     (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
     (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
     (mexa.scores(broken()).pooled, {"how": "median"}, "choose mean, max"),
-    (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
-    (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
     (mexa.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
     (mexa.bands, {"score": [1.2]}, r"\[0, 1\]"),
 ]

@@ -73,7 +73,6 @@ def test_controls_hold_the_variable_constant_and_score_at_chance(task: str) -> N
     [
         (sample_triplets, ("LD", ("a", "a"), 5, 10, 0), "two languages"),
         (sample_triplets, ("MD", ("a", "b"), 1, 10, 0), "another meaning"),
-        (sample_control, ("MD", "ab", 50, 10, 0), "three languages"),
     ],
 )
 def test_bad_requests_are_named(call, arguments: tuple, says: str) -> None:

@@ -313,12 +313,6 @@ def test_detection_finds_the_distance_and_the_threshold(distance: float, criteri
     assert found.unbiased >= (first + second) / 2 - 1e-12  # a preference costs
 
 
-@pytest.mark.parametrize("wrong", [(1.0, 0.5), (0.5, 0.0), (0.5, 80.0)])
-def test_a_normal_quantile_is_of_a_share(wrong: tuple[float, float]) -> None:
-    with pytest.raises(MixingError, match="not between 0 and 1"):
-        mixing_claims.detection(*wrong)
-
-
 @given(st.integers(3, 7), st.integers(0, 10**6), st.booleans())
 def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -90,23 +90,6 @@ def test_marks_of_thai_stay_with_their_characters() -> None:
     assert all(unit in found for unit in ("ที่", "นี่", "มี", "น้"))
 
 
-@pytest.mark.parametrize(
-    ("made", "parts", "message"),
-    [
-        (some(), ["second"], "made en: these are single sentences, without a second part"),
-        (pairs(), ["premise"], "parts of an example are first and second; given: 'premise'"),
-        (pairs(), [], "given: none"),
-        (some(), ["first", "third"], "given: 'third'"),
-    ],
-)
-def test_parts_that_there_are_not_are_not_shuffled(made, parts: list, message: str) -> None:
-    with pytest.raises(TextError, match=message):
-        controls.shuffled(made, 0, parts=parts)
-    if len(parts) == 1:
-        with pytest.raises(TextError, match=message):
-            controls.only(made, *parts)
-
-
 def test_one_part_alone_is_a_sentence() -> None:
     mixed = crossed(pairs(), pairs("de", "made de test"))
     found = controls.only(mixed, "second")

@@ -144,7 +144,6 @@ def test_rules_are_compared_target_by_target() -> None:
         (lambda t: pd.concat([t, t.head(1)]), {}, "duplicate"),
         (lambda t: t[t["target"] == "l00"], {}, "three languages or more"),
         (lambda t: t.iloc[1:], {}, "each a source of every other"),
-        (lambda t: t, {"top": 0}, "must be 1 or more: 0"),
     ],
 )
 def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
