@@ -163,7 +163,8 @@ def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.Dat
 
     ``downstream`` has no column ``task`` (it is XNLI in the paper), and at least the languages and
     encoders of ``probing``. A row per language and task, in the order of ``probing``: ``language``,
-    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them. ValueError as `spearman`.
+    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them.
+    ValueError as `spearman`.
     """
     other = downstream.rename(columns={"accuracy": "downstream"})
     both = probing.merge(other, on=list(ACCURACY_KEYS[:2]), validate="many_to_one")
