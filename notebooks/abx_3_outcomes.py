@@ -36,7 +36,7 @@ from shared.pair_regressions import (
     cross_classified,
     instead,
 )
-from shared.shown import framed_handle, scale_about
+from shared.shown import asking, framed_handle, scale_about
 from xlx.experiment.abx_scores import (
     MATCHED,
     before_training,
@@ -855,7 +855,8 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     )
     on = lanes(rules, "delta", "language", hue="model", col="panel", style=style)
     across(on, 0, **ZERO)
-    return on.done("score at the lowest LD − at the last checkpoint", "")
+    figure = on.done("score at the checkpoint of lowest LD, less that at the last")
+    return asking("Is the checkpoint of lowest LD the better choice?", figure)
 
 
 @styled
@@ -893,7 +894,9 @@ def transfer_matrices(
     for task, axes in zip(norms, on.figure.axes[-len(norms) :], strict=True):
         axes.set_xlim(left=min(0, rows_of(table, task=task, hatched=False)["accuracy"].min()))
     itself = Patch(label="the language itself", **HATCHED)
-    return on.done("target", "source", handles=[framed_handle("best source of a target"), itself])
+    handles = [framed_handle("best source of a target"), itself]
+    figure = on.done("target", "source", handles=handles)
+    return asking("From which language does a probe cross best?", figure)
 
 
 @styled

@@ -22,7 +22,7 @@ from shared.mexa_tables import (
     pooled_table,
     untrained_twins,
 )
-from shared.shown import with_interval
+from shared.shown import asking, with_interval
 from xlx.experiment import probing
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
@@ -397,7 +397,7 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
         },
         labels={
             "fitted": "fitted line, with interval",
-            "ideal": "ideal line",
+            "ideal": "ideal: right if aligned, else a guess",
             "chance": "guessing",
         },
     )
@@ -424,7 +424,8 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
             )
     on.titles(lambda key: f"{key} of layers")
     typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
-    return on.done(xlabel, f"score of the task {table['task'].iloc[0]}", handles=[typical])
+    figure = on.done(xlabel, f"score of the task {table['task'].iloc[0]}", handles=[typical])
+    return asking("Does alignment tell the score in a language?", figure)
 
 
 def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> pd.DataFrame:

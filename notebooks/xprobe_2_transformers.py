@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
+from shared.shown import asking
 from shared.xprobe_figures import subject_looks
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
@@ -140,4 +141,5 @@ def by_layer(
         if ceilings is not None and rows["task"].iloc[0] in ceilings:
             axes.axhline(100 * ceilings[rows["task"].iloc[0]], **_CEILING)
     alike = [] if ceilings is None else [handle("labels alike", _CEILING)]
-    return on.done("layer (0: embeddings)", where, handles=[chance_line(), *alike])
+    figure = on.done("layer (0: embeddings)", where, handles=[chance_line(), *alike])
+    return asking("What do layers hold of a sentence?", figure)

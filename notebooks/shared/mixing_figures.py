@@ -39,6 +39,8 @@ PARTS = {
 }
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
 _WHOLE, _DECIMAL = 0.14, 0.45
+#: Columns up to which numbers are written in the cells.
+_NUMBERED = 12
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
@@ -70,7 +72,8 @@ def grid_maps(
     room = (WIDTH - 0.7) / len(others)
     columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
-    table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
+    if len(others) <= _NUMBERED:
+        table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
     scale, label = None, f"{unit} (%; bright: high)"
     if middle is not None:
         if "low" in table:  # a printed score has no interval
@@ -96,7 +99,8 @@ def grid_maps(
     for axes in on.axes.values():
         small = SMALL if room / columns > _WHOLE + 0.02 else TINY
         axes.tick_params(axis="x", labelsize=small)
-    return on.done(second, first, handles=[framed_handle("within a language")])
+    figure = on.done(second, first, handles=[framed_handle("within a language")])
+    return asking("Is as much right where the two parts are in two languages?", figure)
 
 
 @styled
@@ -166,18 +170,20 @@ def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
     rows = table[table["condition"] != table["condition"].iloc[0]]
     rows = rows.assign(low=rows["gain_low"], high=rows["gain_high"])
     names = rows["condition"].unique()
+    words = {"l1": "the first", "l2": "the second", "*": "any"}
     style = Lanes(
         scale=100,
         wrap=2,
         width=3.4,
         lane=0.14,
         labels={name: f"less {name}" for name in names},
-        names=lambda row: "premise {}, hypothesis {}".format(*row.replace("*", "any").split("-")),
+        names=lambda row: "premise in {}, hypothesis in {}".format(*map(words.get, row.split("-"))),
     )
     on = lanes(rows, "gain", "row", hue="condition", col="pair", style=style)
     across(on, 0, **ZERO)
-    on.titles(lambda pair: "l1 {}, l2 {}".format(*pair.split("-")))
-    return on.done(f"gain of the pair (points of {unit})")
+    on.titles(lambda x: "first: {}, second: {}".format(*map(language_label, x.split("-"))))
+    figure = on.done(f"gain by learning the pair (points of {unit})")
+    return asking("Does learning in two languages help where they are asked?", figure)
 
 
 def _settings(

@@ -252,12 +252,10 @@ def learning_scatter(
     named = []
     for (model, task), part in parts(table, "model", "task"):
         line = rows_of(lines, model=model, task=task).sort_values("x")
-        off = part["LD"]
-        if label:
-            off = part["accuracy"] - np.interp(part["LD"], line["x"], line["y"])
-        named += [*off.nsmallest(2).index, *(off.nlargest(2).index if label else ())]
-    names = table[label] if label else table["source"] + "-" + table["target"]
-    table["written"] = names.where(table.index.isin(named), "")
+        off = part["accuracy"] - np.interp(part["LD"], line["x"], line["y"])
+        named += [*off.nsmallest(2).index, *off.nlargest(2).index]
+    if label:
+        table["written"] = table[label].where(table.index.isin(named), "")
     style = Points(width=2.7, size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col")
     on = scatter(table, "LD", "accuracy", hue="model", row="model", col="task", style=style)
     curves(lines, "x", "y", style=Curves(looks=look(BLACK, "")), on=on)
@@ -269,7 +267,7 @@ def learning_scatter(
 
 
 @styled
-def coefficients(table: pd.DataFrame) -> Figure:
+def coefficients(table: pd.DataFrame, question: str) -> Figure:
     """Coefficients, printed and ours, one row per analysis, one panel per predictor (Table 1).
 
     ``table`` has ``row`` (what the analysis is), ``model`` (or "printed"), ``term``,
@@ -285,7 +283,6 @@ def coefficients(table: pd.DataFrame) -> Figure:
     on.titles(lambda name: f"for 0.01 more {name}")
     for axes in on.axes.values():
         axes.set_xlim(-8, 8)  # one interval of NER is four times as wide
-    question = "Does a probe read a language worse where LD is high, or MD low?"
     figure = on.done("points of the score (NER: F1, else accuracy; axis cut at 8)")
     return asking(question, figure)
 
