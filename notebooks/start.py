@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
+from shared.shown import asking
 from shared.xprobe_figures import subject_looks
 from xlx.measures import igap
 from xlx.plots.panels import Panels, across, order
@@ -108,7 +109,8 @@ def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
     on = lanes(table, "score", "cells", hue="added", style=style)
     across(on, 0, **ZERO, zorder=2)
     on.titles(lambda _: model)
-    return on.done("points of AUC beyond the second text")
+    figure = on.done("points of AUC (of 100) that are added to a model of the second text")
+    return asking("What does the first text tell beyond the second?", figure)
 
 
 @styled
