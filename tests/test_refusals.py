@@ -358,17 +358,17 @@ HEAD = b"task,model,language,score,n\n"
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "line 1: the header lacks task"),
-        (HEAD + "a,b,de,0.5,1\nü".encode("latin-1"), "no CSV in UTF-8"),
-        (HEAD + b"a,b,de,0.5,1,7\n", "line 2: 6 cells, and the header has 5"),
-        (HEAD + b'"a"b,b,de,0.5,1\n', "no CSV"),
+        (b"", "own.csv: the header lacks task"),
+        (HEAD + "a,b,de,0.5,1\nü".encode("latin-1"), "line 3: byte 0xfc is not UTF-8 text"),
+        (HEAD + b"a,b,de,0.5,1,7\n", "row 1: 6 cells under a header of 5"),
+        (HEAD + b'"a"b,b,de,0.5,1\n', "no table of text"),
         (HEAD + b"a,b,de,0.5,inf\n", "n is 'inf'"),
-        (b"\xef\xbb\xbf" + HEAD + b"a,b,de,2,1\n", "line 2: score is '2'"),
-        (HEAD.replace(b"n\n", b"score\n"), "line 1: two columns are called 'score'; rename"),
-        (HEAD + b"a,b,tlhh,0.5,\n", "line 2: 'tlhh' is no language tag"),
-        (HEAD + b"a,b,en,good,\n", "line 2: score is 'good', which is no number"),
-        (HEAD + b"a,b,en,0.5,2.5\n", "line 2: n is '2.5'"),
-        (HEAD + b"a,b,de,0.6,\n" * 2, "line 3: a b de is also in .*, line 2"),
+        (b"\xef\xbb\xbf" + HEAD + b"a,b,de,2,1\n", "row 1: score is '2'"),
+        (HEAD.replace(b"n\n", b"score\n"), "own.csv: two columns are called 'score'; rename"),
+        (HEAD + b"a,b,tlhh,0.5,\n", "row 1: 'tlhh' is no language tag"),
+        (HEAD + b"a,b,en,good,\n", "row 1: score is 'good', which is no number"),
+        (HEAD + b"a,b,en,0.5,2.5\n", "row 1: n is '2.5'"),
+        (HEAD + b"a,b,de,0.6,\n" * 2, "row 2: a b de is also in .*, row 1"),
     ],
 )
 def test_csv_that_is_none(content: bytes, says: str, tmp_path: Path) -> None:

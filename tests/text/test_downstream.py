@@ -303,5 +303,5 @@ def test_files_of_tasks_are_read_together(tmp_path: Path) -> None:
     named = [tmp_path / name for name in ("own.csv", "de.json", "fr.json")]
     pd.testing.assert_frame_equal(table, downstream.read_tasks(named))
     assert table.groupby("task")["file"].nunique().to_dict() == {"QA": 1, "xnli": 2}
-    with pytest.raises(TextError, match=r"foreign.csv, line 1: the header lacks"):
+    with pytest.raises(TextError, match=r"foreign.csv: the header lacks"):
         downstream.read_tasks([tmp_path / "foreign.csv"])

@@ -403,13 +403,8 @@ Valued = tuple[dict[str, object], str, ledger.Value]
 
 def _table(values: Iterable[Valued]) -> DataFrame:
     """The rows of all values below each other, each behind its model and language."""
-    heads, tables = zip(
-        *((head | {"language": code}, rows) for head, code, rows in values), strict=True
-    )
-    sizes = [len(rows["layer"]) for rows in tables]
-    table = DataFrame(list(heads)).loc[np.repeat(np.arange(len(sizes)), sizes)]
-    parts = {name: np.concatenate([rows[name] for rows in tables]) for name in tables[0]}
-    return table.reset_index(drop=True).assign(**parts)
+    tables = (DataFrame({**head, "language": code, **rows}) for head, code, rows in values)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _of_setup(
@@ -490,9 +485,9 @@ def _probes(
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
             f1 = np.nan
             if options["entity_layers"]:
-                probe = fitted.take(range(place * depth, (place + 1) * depth))
+                groups = range(place * depth, (place + 1) * depth)
                 sought = EntityTest.from_part(setup.load(code, "test"), inputs["test"].places)
-                counts = sought.counts(probe.predict(inputs["test"].states))
+                counts = sought.counts(fitted.predict(inputs["test"].states, groups))
                 f1 = entity_f1(*counts, sought.gold.begins.sum()).ravel()
             yield rows[number == place].assign(f1=f1, n_lost=n_lost).reset_index(drop=True)
     checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
@@ -522,10 +517,9 @@ def _transfers(
         splits = [_stacked([part[split] for part in sources])[0] for split in _LEARNT]
         fitted = probes.fit(*splits, n, **of_probes)
         for number, source in enumerate(sources):
-            probe = fitted.take(range(number * depth, (number + 1) * depth))
-            right, counts = [], []
+            groups, right, counts = range(number * depth, (number + 1) * depth), [], []
             for place, part in enumerate(targets):
-                predicted = probe.predict(part.states)
+                predicted = fitted.predict(part.states, groups)
                 right.append((predicted == part.labels).sum(-1))
                 counts += [test.counts(predicted) for test in sought[place : place + 1]]
             labels = source["train"].labels

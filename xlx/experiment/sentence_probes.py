@@ -249,9 +249,10 @@ def _probed(
     n_layers = len(bits) // len(cells)
     for i, cell in enumerate(cells):
         groups = range(i * n_layers, (i + 1) * n_layers)
-        probe, right = fitted.take(groups), []
-        for code, part in cell.tests.items():
-            right.append((probe.predict(vectors(code, part)) == part.labels).sum(-1))
+        right = [
+            (fitted.predict(vectors(code, part), groups) == part.labels).sum(-1)
+            for code, part in cell.tests.items()
+        ]
         yield {
             "right": np.array(right, np.int32),
             "n_test": np.array([len(part) for part in cell.tests.values()]),

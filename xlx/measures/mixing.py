@@ -145,14 +145,11 @@ class Groups:
 
 def share_ends(estimate: Estimate) -> tuple[ndarray, ndarray]:
     """Wilson's interval of shares."""
-    spread, certain = (
-        estimate.score * (1 - estimate.score),
-        np.full_like(estimate.score, estimate.certain),
-    )
+    spread = estimate.score * (1 - estimate.score)
+    certain = np.full_like(spread, estimate.certain)
     known = (estimate.half > statistics.SLACK) & (spread > statistics.SLACK)
     c = np.divide(estimate.half**2, spread, out=certain, where=known)
-    middle, half = estimate.score + c / 2, np.sqrt(c * np.maximum(spread, 0) + c**2 / 4)
-    return tuple(np.clip((middle + sign * half) / (1 + c), 0, 1) for sign in (-1, 1))
+    return statistics.wilson_ends(estimate.score, c)
 
 
 def setting_ends(estimate: Estimate, few: ndarray) -> tuple[ndarray, ndarray]:

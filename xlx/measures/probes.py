@@ -113,25 +113,20 @@ class Probes:
     seeds: tuple[int, ...]
     activation: str = "relu"
 
-    def take(self, groups: Sequence[int]) -> Probes:
-        """The probes of some groups (one may occur often), for states of another set of groups."""
-        rows = np.asarray(groups, int)
-        index = torch.as_tensor(rows, device=self.mean.device)
-        weights = tuple(weight[index] for weight in self.weights)
-        best = {"epochs": self.epochs[rows], "validation_loss": self.validation_loss[rows]}
-        return replace(
-            self, weights=weights, mean=self.mean[index], scale=self.scale[index], **best
-        )
+    def predict(
+        self, states: ndarray | torch.Tensor, groups: Sequence[int] | None = None
+    ) -> ndarray:
+        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
 
-    def predict(self, states: ndarray | torch.Tensor) -> ndarray:
-        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64."""
-        groups, dim = self.mean.shape
-        if len(states.shape) != 3 or tuple(states.shape[::2]) != (groups, dim):
+        ``groups``: those whose states these are, in their order; None: all.
+        """
+        groups, dim = range(len(self.mean)) if groups is None else groups, self.mean.shape[1]
+        if len(states.shape) != 3 or tuple(states.shape[::2]) != (len(groups), dim):
             raise ValueError(
                 f"the states have the shape {tuple(states.shape)}, and the probes are for "
-                f"({groups}, n, {dim}): (groups, examples, width)"
+                f"({len(groups)}, n, {dim}): (groups, examples, width)"
             )
-        scores = (self.logits(as_floats(x), group) for group, x in enumerate(states))
+        scores = (self.logits(as_floats(x), group) for group, x in zip(groups, states, strict=True))
         return np.stack([logits.argmax(1).cpu().numpy() for logits in scores])
 
     def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:

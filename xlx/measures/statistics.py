@@ -128,10 +128,14 @@ def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[floa
 
     Written here, since reading stored results is to import no statsmodels.
     """
-    share, z2 = np.divide(successes, n), stats.norm.isf((1 - checks.level(level)) / 2) ** 2
-    middle = share + z2 / (2 * n)
-    half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-    return tuple(np.clip((middle + sign * half) / (1 + z2 / n), 0, 1) for sign in (-1, 1))
+    z2 = stats.norm.isf((1 - checks.level(level)) / 2) ** 2
+    return wilson_ends(np.divide(successes, n), z2 / n)
+
+
+def wilson_ends(share: ndarray | float, c: ndarray | float) -> tuple[ndarray, ndarray]:
+    """Wilson's ends of a share, of c = z² / n."""
+    half = np.sqrt(c * np.maximum(share * (1 - share), 0) + c**2 / 4)
+    return tuple(np.clip((share + c / 2 + sign * half) / (1 + c), 0, 1) for sign in (-1, 1))
 
 
 def window(training_error: ndarray, level: float, tolerance: float) -> ndarray:

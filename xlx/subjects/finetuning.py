@@ -25,7 +25,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -51,35 +51,13 @@ torch = deferred("torch")
 functional = deferred("torch.nn.functional")
 
 
-class Spared(Mapping[str, ndarray]):
-    """Arrays ``(n_checkpoints, ...)`` by name, of which those rows are held that were asked.
-
-    Made of each one's shape, what stands where nothing was asked, rows held and their places.
-    """
-
-    def __init__(self, held: Mapping[str, tuple]) -> None:
-        self.held = held
-
-    def __getitem__(self, name: str) -> ndarray:
-        shape, nothing, places, rows = self.held[name]
-        whole = np.full(shape, nothing, rows.dtype)
-        whole[places] = rows
-        return whole
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.held)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-
 @dataclass(frozen=True)
 class Run:
     """What is kept of a run, by the name of a set.
 
     ``predictions`` are int16 ``(n_checkpoints, n)``, the class of each example (-1 where it was not
     asked, see `Sparing`), ``logits`` float16 ``(n_checkpoints, n, classes)``, NaN there; of a run
-    that was sparing they are made when they are read (`Spared`). Of questions they are int32
+    that was sparing they are made when they are read. Of questions they are int32
     ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context, in characters
     ((0, 0): none), and ``(n_checkpoints, n)``, the sum of the logits of its ends. ``n_cut`` is how
     many examples (of "train" too) were cut at the maximum length, or read in several windows.
@@ -157,13 +135,22 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
     ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
 
     def by_set(name: str, nothing: float) -> Mapping[str, ndarray]:
-        parts = np.split(value[name], ends, axis=1)
-        for number, whole in enumerate(parts) if job.sparing else ():
+        parts = dict(zip(job.evaluations, np.split(value[name], ends, axis=1), strict=True))
+        if not job.sparing:
+            return parts
+        asked = {}
+        for key, whole in parts.items():
             there = (whole == whole) & (whole != nothing)
             places = np.flatnonzero(there.reshape(len(whole), -1).any(1))
-            parts[number] = whole.shape, nothing, places, whole[places]
-        named = dict(zip(job.evaluations, parts, strict=True))
-        return Spared(named) if job.sparing else named
+            asked[key] = whole.shape, places, whole[places]
+
+        def spread(key: str) -> ndarray:
+            shape, places, rows = asked[key]
+            whole = np.full(shape, nothing, rows.dtype)
+            whole[places] = rows
+            return whole
+
+        return ledger.Arrays(asked, spread)
 
     logits = cache(partial(by_set, "logits", np.nan))
     return {
@@ -198,13 +185,9 @@ def _run(job: Job, weights: bool = False) -> dict[str, ndarray]:
 
 def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     """By how much the scores of two runs differ: mean over sets, the largest of a checkpoint."""
-    same = [
-        np.array_equal(stored["steps"], computed["steps"]),
-        np.array_equal(stored["n_cut"], computed["n_cut"]),
-        stored["predicted"].shape == computed["predicted"].shape,
-        np.array_equal(np.isnan(stored["score"]), np.isnan(computed["score"])),
-    ]
-    if not all(same):
+    both = stored, computed
+    asked = [(x["steps"], x["n_cut"], x["predicted"].shape, np.isnan(x["score"])) for x in both]
+    if not all(map(np.array_equal, *asked)):
         return np.inf
     return float(np.nanmean(np.abs(stored["score"] - computed["score"]), 1).max())
 

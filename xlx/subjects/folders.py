@@ -38,11 +38,17 @@ def load_model(
     quantization: str | None = None,
 ) -> tuple[Any, Any]:
     """The configuration and the bare model, whole and able to read text."""
-    from transformers import MODEL_MAPPING, AutoModel
+    from transformers import MODEL_MAPPING, AutoModel, BitsAndBytesConfig
 
     config = load_config(label, folder)
     config.use_cache = False  # keys and values are for generating; they would only take memory
-    options = placement(label, folder, dtype, device_map, quantization)
+    options = {} if device_map is None else {"device_map": device_map}
+    if options and importlib.util.find_spec("accelerate") is None:
+        raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
+    if quantization is not None:
+        with load_errors(label, folder):
+            bits = {**QUANTIZATIONS[quantization], "bnb_4bit_compute_dtype": dtype}
+            options["quantization_config"] = BitsAndBytesConfig(**bits)
     with contextlib.suppress(KeyError):
         model_class = MODEL_MAPPING[type(config)]
         if "add_pooling_layer" in inspect.signature(model_class.__init__).parameters:
@@ -71,26 +77,6 @@ def load_model(
             "give a language model"
         )
     return config, model
-
-
-def placement(
-    label: str,
-    folder: Path,
-    dtype: torch.dtype,
-    device_map: DeviceMap | None,
-    quantization: str | None,
-) -> dict[str, Any]:
-    """What `transformers` is told of a model that is spread over devices, or quantised."""
-    from transformers import BitsAndBytesConfig
-
-    options = {} if device_map is None else {"device_map": device_map}
-    if options and importlib.util.find_spec("accelerate") is None:
-        raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
-    if quantization is not None:
-        with load_errors(label, folder):
-            bits = {**QUANTIZATIONS[quantization], "bnb_4bit_compute_dtype": dtype}
-            options["quantization_config"] = BitsAndBytesConfig(**bits)
-    return options
 
 
 def load_config(label: str, folder: Path) -> Any:

@@ -266,7 +266,8 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         if kind not in order or path != Path(path).name:
             problems.append(f"the module {name} in {place + 1}. place")
             continue
-        config = _said(root / path, kind)
+        names = "sentence_*_config.json" if kind == "Transformer" else "config.json"
+        config = next((read_json(file) for file in sorted((root / path).glob(names))), {})
         problems.append(_strange(kind, config))
         if kind == "Transformer":
             parts["max_length"] = config.get("max_seq_length")
@@ -276,17 +277,14 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         else:
             heads.append((kind, root / path, config))
     prompt, similarity, problem = _prompt(root)
+    whole = read_json(folder / "config.json")
     coded = "code of its own (auto_map)" if code_of_its_own(folder) else None
-    problem = next(filter(None, [coded, *problems, problem, _decoded(folder)]), None)
+    if whole.get("is_encoder_decoder") and (kind := whole.get("model_type")) not in _ENCODER_ALONE:
+        problem = problem or f"the decoder of {kind!r}, which is not read here"
+    problem = next(filter(None, [coded, *problems, problem]), None)
     return OwnVector(
         **parts, heads=tuple(heads), prompt=prompt, similarity=similarity, problem=problem
     )
-
-
-def _said(folder: Path, kind: str) -> dict[str, Any]:
-    """What the configuration of a module says."""
-    names = "sentence_*_config.json" if kind == "Transformer" else "config.json"
-    return next((read_json(file) for file in sorted(folder.glob(names))), {})
 
 
 def _strange(kind: str, config: dict[str, Any]) -> str | None:
@@ -322,11 +320,3 @@ def _prompt(root: Path) -> tuple[str, str, str | None]:
     if name is not None and not isinstance(text, str):
         problem = f"the prompt {name!r:.80}, which has no text"
     return text or "", config.get("similarity_fn_name") or "cosine", problem
-
-
-def _decoded(folder: Path) -> str | None:
-    """Whether the vector is that of a decoder behind an encoder, which is not read here."""
-    config = read_json(folder / "config.json")
-    kind = config.get("model_type")
-    decoded = config.get("is_encoder_decoder") and kind not in _ENCODER_ALONE
-    return f"the decoder of {kind!r}, which is not read here" if decoded else None

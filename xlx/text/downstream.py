@@ -8,7 +8,6 @@ the harness's name without its language), model (as the file names it) and langu
 not say). A language without a score has no row, and is never a zero.
 """
 
-import csv
 import hashlib
 import json
 import math
@@ -25,7 +24,7 @@ from babel import Locale
 from pandas import DataFrame
 
 from xlx.results import checks, paths
-from xlx.text.files import TextError, check_header
+from xlx.text.files import TextError, table_of
 from xlx.text.languages import LANGUAGES, RENAMED, kind_of_language, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
@@ -133,24 +132,13 @@ def _key(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _csv_rows(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Place and cells of each row with a score; none of another table, unless ``asked``."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as text:
-            reader = csv.reader(text, strict=True)
-            header = next(reader, [])
-            rows = [(f"{file}, line {reader.line_num}", cells) for cells in reader if cells]
-    except (OSError, ValueError, csv.Error) as error:
-        raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
-    check_header(header, f"{file}, line 1")
-    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
-        if not asked:
-            return
-        raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
-    for where, cells in rows:
-        if len(cells) != len(header):
-            raise TextError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
-        row = dict(zip(header, cells, strict=True))
+    table = table_of(file)
+    missing = [name for name in SCORE_COLUMNS[:4] if name not in table]
+    if missing and asked:
+        raise TextError(f"{file}: the header lacks {', '.join(missing)}.")
+    for number, row in enumerate([] if missing else table.to_dict("records"), 1):
         if row["score"].strip():
-            yield where, row | {"file": str(file)}
+            yield f"{file}, row {number}", row | {"file": str(file)}
 
 
 def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> DataFrame:

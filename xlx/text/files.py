@@ -175,7 +175,7 @@ def _read_table(data: bytes, file: Path) -> DataFrame:
         if "\t" in header:
             return tsv(data, where)
         text, parted = "\n".join([header, *lines]), max(",;", key=header.count)
-        names, *rows = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
+        names, *rows = [*csv.reader(io.StringIO(text), delimiter=parted, strict=True)] or [[]]
         rows = [row for row in rows if row]
         for number, row in enumerate(rows, 1):
             if (n := len(row)) != len(names):

@@ -93,24 +93,19 @@ def matched(
     return chosen, labels[chosen]
 
 
-def denials(corpus: ParallelCorpus, n: int | None, seed: int) -> dict[str, Examples]:
-    """Sentences of a corpus with English in it by `matched`, the same in all its languages."""
-    if "en" not in corpus.sentences:
-        raise TextError(f"{corpus.name} has no English, by which a sentence is negated or not")
-    places, labels = matched(corpus.sentences["en"], n, seed, corpus.domains)
-    ids = tuple(f"{corpus.name}:{corpus.ids[i]}" for i in places)
-    return {
-        code: Examples(
-            f"{corpus.name} {code}, negation",
-            code,
-            tuple(texts[i] for i in places),
-            None,
-            labels,
-            CLASSES,
-            ids,
-        )
-        for code, texts in corpus.sentences.items()
-    }
+def denials(corpora: Sequence[ParallelCorpus], n: int | None, seed: int) -> dict[str, Examples]:
+    """Sentences of corpora with English in them by `matched`, the same in all languages.
+
+    Corpus behind corpus, n of each; ids begin with it.
+    """
+    drawn = [(x, *matched(x.sentences["en"], n, seed, x.domains)) for x in corpora]
+    ids = tuple(f"{x.name}:{x.ids[i]}" for x, places, _ in drawn for i in places)
+    labels, sets = np.concatenate([of_corpus for *_, of_corpus in drawn]), {}
+    for code in corpora[0].languages:
+        name = " and ".join(f"{x.name} {code}, negation" for x in corpora)
+        texts = tuple(x.sentences[code][i] for x, places, _ in drawn for i in places)
+        sets[code] = Examples(name, code, texts, None, labels, CLASSES, ids)
+    return sets
 
 
 def parts(
@@ -126,27 +121,9 @@ def parts(
     there = everything.languages
     for code in languages:
         checks.one_of(code, there, "negation in", TextError)
-    train = denials(everything, n_train, seed)
-    corpora = [parallel.load(name, there, drop_duplicates=True) for name in UNREAD]
-    tests = [denials(corpus, n_test, seed) for corpus in corpora]
-    test = {}
+    unread = [parallel.load(name, there, drop_duplicates=True) for name in UNREAD]
+    train, test = denials([everything], n_train, seed), denials(unread, n_test, seed)
     for code in languages:
-        test[code] = tests[0][code]
-        for more in tests[1:]:
-            test[code] = _behind(test[code], more[code])
         if both := {*map(letters, train[code].first)} & {*map(letters, test[code].first)}:
             raise TextError(f"negation, {code}: {min(both)} is to learn from and to test on")
-    return {code: train[code] for code in languages}, test
-
-
-def _behind(first: Examples, more: Examples) -> Examples:
-    """Two sets of one language as one."""
-    return Examples(
-        f"{first.name} and {more.name}",
-        first.language,
-        first.first + more.first,
-        None,
-        np.r_[first.labels, more.labels],
-        first.classes,
-        first.ids + more.ids,
-    )
+    return tuple({code: sets[code] for code in languages} for sets in (train, test))
