@@ -94,7 +94,8 @@ class Average:
 
 
 @cache
-def _weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, ndarray]:
+def average_weights(pairs: tuple[tuple[str, str], ...]) -> dict[str, ndarray]:
+    """Weighting → the weight of each pair; "languages": of each pair for each language."""
     return {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
 
 
@@ -122,7 +123,7 @@ def average(
     rows = layers_of_mean(len(measured.layers), layers, embedding_layer)
     pairs = measured.pairs
     averaged = "languages" if "language" in by else "pairs"
-    weights = _weights(tuple(pairs))[averaged]
+    weights = average_weights(tuple(pairs))[averaged]
     changes = measured.left_out_change["documents"].get(averaged, {})
     checks.one_of(task, changes, f"error by {averaged} of")
     score = measured.scores[task][rows].mean(-1) @ weights.T

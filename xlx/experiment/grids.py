@@ -287,12 +287,11 @@ def _answered(
             }
 
 
-def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
+@work.difference_of
+def _apart(value: ledger.Value) -> ledger.Value:
     """By how much the scores of two cells differ; inf where they are not of the same inputs."""
-    alike = stored["predicted"].shape == computed["predicted"].shape
-    if not alike or not np.array_equal(stored["n_cut"], computed["n_cut"]):
-        return np.inf
-    return float(np.abs(stored["score"] - computed["score"]).max())
+    inputs = [*value["predicted"].shape, *value["n_cut"].tolist()]
+    return {"inputs": np.array(inputs).astype(str), "score": value["score"]}
 
 
 #: A cell of a grid; its tolerance is that of what was fine-tuned.

@@ -346,19 +346,17 @@ def _coverage(
     )
 
 
-def coverage_difference(stored: ledger.Value, computed: ledger.Value) -> float:
+@work.difference_of
+def coverage_difference(value: ledger.Value) -> ledger.Value:
     """The largest difference of a score or measure, or of what was cut.
 
     Of rivals their mean number counts, as a share of the sentences.
     """
-    both = []
-    for value in (stored, computed):
-        unit = value["either"].shape[-1] if "either" in value else 1
-        counts = [x for x in ("hits", "row", "column", "either") if x in value]
-        means = {x: value[x].astype(float).mean(1) / unit for x in counts}
-        texts = {x: value[x] for x in ("cut", "subwords") if x in value}
-        both.append(means | texts | kept_alternatives(value))
-    return work.largest_difference(*both)
+    unit = value["either"].shape[-1] if "either" in value else 1
+    counts = [x for x in ("hits", "row", "column", "either") if x in value]
+    means = {x: value[x].astype(float).mean(1) / unit for x in counts}
+    texts = {x: value[x] for x in ("cut", "subwords") if x in value}
+    return means | texts | kept_alternatives(value)
 
 
 #: A sentence of a hundred may be a hit on one processor and tied on another.

@@ -417,10 +417,8 @@ def _of_setup(
 ) -> Iterator[Valued]:
     """`_results` of what a setup probes; ``abouts`` are of the languages."""
     of_setup = {"task": setup.task, "hidden": setup.hidden, "seeds": list(setup.seeds)}
-    if setup.task in OF_PAIRS:
-        of_setup["form"] = setup.form
-    else:
-        of_setup["subword"] = setup.subword
+    read_by = "form" if setup.task in OF_PAIRS else "subword"
+    of_setup[read_by] = getattr(setup, read_by)
     of_models = [
         {"states": states_about(name, max_length=setup.max_length)} | of_setup for name in names
     ]
@@ -524,16 +522,16 @@ def _transfers(
                 counts += [test.counts(predicted) for test in sought[place : place + 1]]
             labels = source["train"].labels
             shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
-            value = {
+            entities = {}
+            if sought:
+                correct, marked = np.array(counts, np.int32).swapaxes(0, 1)
+                there = np.array([part.gold.begins.sum() for part in sought])
+                entities = {"found": correct, "marked": marked, "entities": there}
+            yield entities | {
                 "right": np.array(right, np.int32),
                 "n_test": np.array([len(part.labels) for part in targets]),
                 "majority": np.array(shares),
             }
-            if sought:
-                correct, marked = np.array(counts, np.int32).swapaxes(0, 1)
-                value |= {"found": correct, "marked": marked}
-                value["entities"] = np.array([part.gold.begins.sum() for part in sought])
-            yield value
 
 
 def _transfer_f1(value: Mapping[str, ndarray]) -> ndarray:
@@ -552,9 +550,7 @@ def _topics(
     """`probe_topics` to some languages, one table each: a row per layer, seed and ``centred``."""
     encoder = loading.load(name)
     learnt = [labelled.load_labelled("TOPIC", SOURCE, split) for split in _LEARNT]
-    splits = []
-    for texts in learnt:
-        splits.append(probes.Split(embed(encoder, texts.first, **options).states, texts.labels))
+    splits = [probes.Split(embed(encoder, x.first, **options).states, x.labels) for x in learnt]
     fitted = probes.fit(*splits, len(TOPICS), seeds=seeds, device=encoder.device)
     commonest = np.bincount(learnt[0].labels).argmax()
     for code in codes:
@@ -582,28 +578,22 @@ def _topics(
         yield pd.concat(tables, ignore_index=True)
 
 
-def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
-    """The largest difference of an accuracy, the mean over seeds, or of a code's length.
+@work.difference_of
+def _apart(value: ledger.Value) -> ledger.Value:
+    """The largest difference of an accuracy or F1, the mean over seeds.
 
     Infinite where other examples were counted. Single probes differ by more: one may stop an epoch
     earlier on another processor.
     """
-    both = stored, computed
-    if not isinstance(stored, DataFrame):
-        counts = [{k: x[k] for k in ("n_test", "majority", "entities") if k in x} for x in both]
-        means = [{"right": x["right"].mean(-1).T / x["n_test"]} for x in both]
-        for mean, x in zip(means, both, strict=True):
-            mean |= {"f1": _transfer_f1(x).mean(-1)} if "entities" in x else {}
-        return np.inf if work.largest_difference(*counts) else work.largest_difference(*means)
     # a ledger has the columns of all entries, in an order of its own
     counts = ["layer", "seed", "centred", "n", "n_train", "n_test", "n_lost", "n_cut", "majority"]
-    counts = [name for name in counts if name in stored]
-    if set(stored) != set(computed) or not stored[counts].equals(computed[counts]):
-        return np.inf
-    by = [name for name in ("layer", "centred") if name in stored]
-    means = [x.groupby(by).mean(numeric_only=True) for x in both]
-    scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
-    return float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
+    same = {x: np.asarray(value[x]).astype(str) for x in (*counts, "entities") if x in value}
+    if not isinstance(value, DataFrame):
+        f1 = {"f1": _transfer_f1(value).mean(-1)} if "entities" in value else {}
+        return same | f1 | {"right": value["right"].mean(-1).T / value["n_test"]}
+    by = [name for name in ("layer", "centred") if name in value]
+    scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in value]
+    return same | dict(value.groupby(by)[scores].mean())
 
 
 PROBES = work.Kind("probes", _computed, version=1, tolerance=0.02, difference=_apart)
@@ -622,11 +612,11 @@ def _portions(
     for code in codes:
         n = sum(getattr(part, "n_words", len(part)) for part in parts[code].values())
         need = 4 * n * wide * (encoder.n_layers + 1)
-        if portions[-1] and (len(portions[-1]) + 1) * max(largest, need) > _MEMORY:
-            portions.append([])
-            largest = 0
-        portions[-1].append(code)
         largest = max(largest, need)
+        if portions[-1] and (len(portions[-1]) + 1) * largest > _MEMORY:
+            portions.append([])
+            largest = need
+        portions[-1].append(code)
     for portion in portions:
         yield {
             code: {split: probe_input(encoder, part, setup) for split, part in parts[code].items()}
@@ -639,9 +629,7 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, ndarray]:
 
     Languages with fewer examples are filled up: label -1.
     """
-    split = probes.stacked(
-        [language.states for language in embedded], [language.labels for language in embedded]
-    )
+    split = probes.stacked([x.states for x in embedded], [x.labels for x in embedded])
     types = np.full((len(embedded), len(embedded[0].states), split.labels.shape[1]), "", object)
     for row, part in enumerate(embedded):
         types[row, :, : len(part.labels)] = part.types

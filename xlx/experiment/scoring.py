@@ -35,9 +35,8 @@ from xlx.experiment.abx_scores import (
     groupings,
     label_runs,
     language_weights,
-    pair_weights,
 )
-from xlx.experiment.averages import averaged_scores
+from xlx.experiment.averages import average_weights, averaged_scores
 from xlx.measures import abx, registered
 from xlx.results import checks, ledger, work
 from xlx.results.deferred import deferred
@@ -344,7 +343,7 @@ def changes(exact: abx.PairScores, task: str) -> dict[str, ndarray]:
     Of one layer; float16: three digits, which is more than an interval needs. By language, and
     without each sentence, of `BY_LANGUAGE` alone.
     """
-    weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
+    weights = average_weights(tuple(exact.pairs))
     score = exact.scores[task][0].mean(-1, keepdims=True)
     return {
         f"{what} {averaged}": (weight @ (left_out[task][0] - score)).astype(np.float16)

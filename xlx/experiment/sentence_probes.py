@@ -154,16 +154,9 @@ def _columns(
     shape, n_test = value["right"].shape, value["n_test"]
     target, layer, seed = np.indices(shape).reshape(3, -1)
     n_train, classes = len(cell.task.train), len(cell.task.classes)
-    same = {
-        "model": label[0],
-        "checkpoint": label[1],
-        "task": cell.task.name,
-        "draw": cell.draw,
-        "source": cell.task.language,
-        "classes": classes,
-        "n_train": n_train,
-    }
-    columns = {name: np.full(target.size, known) for name, known in same.items()}
+    same = (*label, cell.task.name, cell.draw, cell.task.language, classes, n_train)
+    names = ("model", "checkpoint", "task", "draw", "source", "classes", "n_train")
+    columns = {x: np.full(target.size, y) for x, y in zip(names, same, strict=True)}
     columns |= {
         "target": np.array([*cell.tests])[target],
         "layer": layer,

@@ -55,6 +55,11 @@ def largest_difference(stored: Value, computed: Value) -> float:
     return largest
 
 
+def difference_of(compared: Callable[[Value], Value]) -> Callable[[Value, Value], float]:
+    """The largest difference of what is ``compared`` of two values."""
+    return lambda stored, computed: largest_difference(compared(stored), compared(computed))
+
+
 @checks.typed()
 @dataclass(frozen=True, eq=False)
 class Kind:
