@@ -149,8 +149,8 @@ class Distractors:
         cells = torch.from_numpy(stacked.astype(np.uint8 if stacked.dtype == bool else np.int16))
         cells.diagonal(dim1=1, dim2=2).zero_()
         self._made = groups.over_pairs(cells.float())
-        for language in masks:
-            if not self.n_triplets(language):
+        for language, row in self._row.items():
+            if not self._made[row, 0]:
                 raise ValueError(
                     f"{task}: no sentence of {language} may be B: take more sentences, or a wider "
                     "choice of B"
@@ -164,10 +164,6 @@ class Distractors:
         numbers = [self._row[language] for language in languages]
         numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
         return self._cells[axis][:, rows][numbers].to(device).float()
-
-    def n_triplets(self, language: str) -> int:
-        """How many triplets there are with B in a language."""
-        return int(self._made[self._row[language], 0])
 
     def made(self, languages: Sequence[str]) -> ndarray:
         """How many there are where B is of these languages, all and without each group."""
@@ -463,7 +459,7 @@ def exact(
         for name, groups in grouped.slices.items()
     }
     counts = {
-        x.task: np.array([[*map(x.n_triplets, p[::-1])] for p in column]) for x in distractors
+        x.task: np.array([x.made(p[::-1])[:, 0] for p in column]).astype(int) for x in distractors
     }
     return PairScores(tuple(column), layers, n, scores, apart, counts).as_asked(pairs)
 

@@ -111,10 +111,11 @@ def _of_folder(name: Name) -> ReportedModel:
     if declared and declared.pooling in POOLINGS:
         pooling = declared.pooling
     vector = _of_tokens(pooling)
-    if declared and declared.whole and not declared.problem:
-        pooling, vector = OWN, declared.told()
-    elif declared and declared.whole:
-        vector += f"; not its own, which has {declared.problem}, not supported here"
+    if declared and declared.whole:
+        if declared.problem:
+            vector += f"; not its own, which has {declared.problem}, not supported here"
+        else:
+            pooling, vector = OWN, declared.told()
     elif declared and declared.pooling != pooling:
         vector += f"; its folder names the pooling {declared.pooling}, not supported here"
     vector = "; ".join([vector, *(encoder.notes if encoder else ())])

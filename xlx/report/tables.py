@@ -153,9 +153,9 @@ def report_tables(
     """Tables by the ``names`` of `TABLES`, all if none, with rows; ``tell`` is called before."""
     parts = {}
     for measured in of_models:
-        for name, (heading, rows, *asked) in TABLES.items():
-            absent = any(getattr(measured, field) is None for field in asked)
-            if absent or name not in (names or TABLES):
+        for name in names or TABLES:
+            heading, rows, *asked = TABLES[name]
+            if any(getattr(measured, field) is None for field in asked):
                 continue
             tell(f"{measured.model.label}: {heading}")
             with warnings.catch_warnings():

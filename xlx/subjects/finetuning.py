@@ -106,9 +106,8 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
         )
     runs = []
     for job, value in zip(jobs, values, strict=True):
-        recipe, title = job.recipe, identity.title(job.model)
-        how = title, job.train.language, recipe.algorithm, job.seed, recipe.learning_rate
-        runs.append(Run(*how, **value))
+        how = job.train.language, job.recipe.algorithm, job.seed, job.recipe.learning_rate
+        runs.append(Run(identity.title(job.model), *how, **value))
     return runs
 
 

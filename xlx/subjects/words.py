@@ -65,19 +65,18 @@ def embed_words(
         encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}"
     )
     n_words = np.array([len(piece.words) for piece in pieces], int)
-    ends = n_words.cumsum()
-    places = [np.arange(end - n, end) for n, end in zip(n_words, ends, strict=True)]
-    total = int(ends[-1]) if len(ends) else 0
-    vectors = np.empty((encoder.n_layers + 1, total, encoder.dim), np.float32)
+    none = np.empty((encoder.n_layers + 1, 0, encoder.dim), np.float32)
+    of_sentence = [none] * len(pieces)
     filled = np.flatnonzero(n_words)
     split = states.batches([len(pieces[u].ids) for u in filled], apart=encoder.apart)
     for batch in progress.bar(split, "embedding words", unit="batches"):
-        of_batch = _forward(encoder, [pieces[u] for u in filled[batch]])
-        vectors[:, np.concatenate([places[u] for u in filled[batch]])] = of_batch
-    none = np.empty(0, int)
-    if len(unique) < len(inverse):
-        vectors = vectors[:, np.concatenate([none, *(places[u] for u in inverse)])]
-    word = np.concatenate([none, *(pieces[u].words for u in inverse)])
+        chosen = filled[batch]
+        of_batch = _forward(encoder, [pieces[u] for u in chosen])
+        parts = np.split(of_batch, n_words[chosen].cumsum()[:-1], axis=1)
+        for u, part in zip(chosen, parts, strict=True):
+            of_sentence[u] = part
+    vectors = np.concatenate([none, *(of_sentence[u] for u in inverse)], axis=1)
+    word = np.concatenate([np.empty(0, int), *(pieces[u].words for u in inverse)])
     sentence = np.repeat(np.arange(len(inverse)), n_words[inverse])
     states.check_finite(
         vectors,

@@ -140,16 +140,11 @@ def tsv(data: bytes, where: str) -> DataFrame:
     return DataFrame(rows[1:], columns=header, dtype=object)
 
 
-def check_header(names: Iterable[str], where: str) -> None:
-    """Refuse a table with two columns of one name, of which the wrong one might be read."""
-    if twice := [str(name) for name, n in Counter(names).items() if n > 1]:
-        raise TextError(f"{where}: two columns are called {twice[0]!r}; rename or remove one.")
-
-
 def table_of(file: Path) -> DataFrame:
     """A table of text: CSV, TSV, JSON lines, parquet (nested, too), TMX (one row per unit)."""
     table = _read_table(unpacked(file.read_bytes(), str(file)), file)
-    check_header(table.columns, str(file))
+    if twice := [str(name) for name, n in Counter(table.columns).items() if n > 1]:
+        raise TextError(f"{file}: two columns are called {twice[0]!r}; rename or remove one.")
     return table
 
 

@@ -9,11 +9,10 @@ Face's package of data sets would be one more dependency for tables of a few col
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from xlx.results import checks
 from xlx.text import files, trees
 from xlx.text.examples import Examples, Rows, common, shortest
 from xlx.text.files import TextError
-from xlx.text.languages import LANGUAGES, base_code, parse_tag
+from xlx.text.languages import LANGUAGES, base_code, is_tag, parse_tag
 from xlx.text.parallel import keys_of
 from xlx.text.trees import UPOS, comment, sentence_blocks
 
@@ -316,8 +315,8 @@ def resolved(
     task: str, language: str, split: str, source: str | None, path: str | Path | None
 ) -> tuple[str, str]:
     """Code of the language and source that `load_labelled` is asked for; its errors."""
-    for what, value, known in (("task", task, LABELS), ("split", split, SPLITS)):
-        checks.one_of(value, known, what, TextError)
+    checks.one_of(task, LABELS, "task", TextError)
+    checks.one_of(split, SPLITS, "split", TextError)
     # Only SIB-200 has several varieties of a language.
     language = parse_tag(language) if task == "TOPIC" else base_code(language)
     if source is None:
@@ -379,22 +378,17 @@ def _how_to_get(source: str) -> str:
     return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
 
 
-def _entry(source: str, language: str, split: str) -> Mapping[str, Any]:
+def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     """The row of the catalogue that has a split."""
-    return _entry_of(source, language, split, files.stamp("labelled"))
-
-
-@lru_cache(maxsize=2**12)
-def _entry_of(source: str, language: str, split: str, stamp: tuple) -> Mapping[str, Any]:
     if source == "sib200":
-        language = _variety(language, _shipped_varieties(stamp)) or language
+        language = _variety(language, _shipped_varieties(files.stamp("labelled"))) or language
     row = files.entry("labelled", _how_to_get(source), language, source=source)
     if not row[split]:
         raise TextError(
             f"No {split} part of {source} is shipped in {language}, only in English."
             f" {_how_to_get(source)}"
         )
-    return MappingProxyType(row)
+    return row
 
 
 @lru_cache(maxsize=2)
@@ -458,9 +452,7 @@ def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
     by_label = {}
     for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
         label = file.parent.name
-        try:
-            parse_tag(label)
-        except TextError:
+        if not is_tag(label):
             continue
         if label in by_label:
             raise TextError(

@@ -317,13 +317,7 @@ def lowered(text: str, code: str) -> str:
     languages, and not the two characters of ``str.lower``, so that a name is one string in all.
     """
     text = text.replace("I\u0307", "İ").replace("İ", "i")
-    return (text.replace("I", "ı") if _has_two_i(code) else text).lower()
-
-
-@lru_cache(maxsize=1024)
-def _has_two_i(code: str) -> bool:
-    """Kept, as `lowered` may be called word by word and reading a tag takes longer."""
-    return base_code(code) in _TWO_I
+    return (text.replace("I", "ı") if base_code(code) in _TWO_I else text).lower()
 
 
 #: Languages written without spaces between words, as far as `words` knows them.

@@ -188,11 +188,10 @@ def _texts(
     lines = {key: decode(contents[file], where[key]) for key, file in named.items()}
     # What is on record of verses is all that a language has, not what is left beside others.
     changed = [x for x in keys if record[keys[x]] not in ("", files.sentences_hash(lines[x]))]
-    some, notes = ", ".join(keys[key] if not local else key for key in changed), ()
     if changed and not local:
+        some = ", ".join(keys[key] for key in changed)
         raise TextError(f"{name}: the text of {some} is not the one on record; {restore}")
-    if changed:
-        notes = (f"the text in {some} is not the one on record.",)
+    notes = (f"the text in {', '.join(changed)} is not the one on record.",) if changed else ()
     if origin.variety == "code":
         verses = {x: files.by_id(files.with_ids(lines[x], where[x]), where[x]) for x in keys}
         ids, texts = files.in_common(
@@ -264,10 +263,8 @@ def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> li
         key = spelled.get(request) or spelled.get(tag) or spelled.get(RENAMED.get(tag, tag))
         (chosen if key else missing).append(key or request)
     if missing or not chosen:
-        what, there = (
-            ", ".join(map(str, missing)) or "no language at all",
-            ", ".join(keys) or "none",
-        )
+        what = ", ".join(map(str, missing)) or "no language at all"
+        there = ", ".join(keys) or "none"
         raise TextError(f"{where} has no text in {what}; it has {there}.")
     return list(dict.fromkeys(chosen))
 
@@ -342,7 +339,10 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     }
     ids_first = (2 * sum(bool(re.match(r"\S+\t", x)) for x in y) > len(y) for y in lines.values())
     layout = packing or (_BY_ID if any(ids_first) else _BY_LINE)
-    segments = _segments(folder)
+    beside, segments = folder / _SEGMENTS, {}
+    if beside.exists():
+        table = files.tsv(beside.read_bytes(), str(beside))
+        segments = {name: tuple(table[name]) for name in table}
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
     elif segments:
@@ -430,15 +430,6 @@ def _beside_left_out(folder: Path) -> list[Path]:
     ]
 
 
-def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Ids and domains from the file beside the text, if there is one."""
-    file = folder / _SEGMENTS
-    if not file.exists():
-        return {}
-    table = files.tsv(file.read_bytes(), str(file))
-    return {name: tuple(table[name]) for name in table}
-
-
 def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
     """By language tag the file of a folder with its text; names of files that are none, or unlike.
 
@@ -468,15 +459,15 @@ def _files(folder: Path) -> tuple[dict[str, Path], list[str]]:
         inside = any(map(Path.is_dir, folder.iterdir()))
         what = "has no text, but subfolders" if inside else "is empty"
         raise TextError(f"{folder} {what}; it needs one text file a language, such as en.txt.")
-    first, *others = by_tag.values()
-    for file in others:
-        # en, en.txt and en.txt.gz are read alike
-        extensions = {Path(files.unpacked_name(x.name)).suffix or ".txt" for x in (first, file)}
-        if len(extensions) > 1 and not ends:
-            raise TextError(
-                f"{folder} holds two extensions: {first.name} and {file.name} are not of one kind; "
-                "keep the files of one in a folder of their own."
-            )
+    kinds = {}
+    for file in by_tag.values():  # en, en.txt and en.txt.gz are read alike
+        kinds.setdefault(Path(files.unpacked_name(file.name)).suffix or ".txt", file.name)
+    if len(kinds) > 1 and not ends:
+        first, other, *_ = kinds.values()
+        raise TextError(
+            f"{folder} holds two extensions: {first} and {other} are not of one kind; keep the "
+            "files of one in a folder of their own."
+        )
     return by_tag, [file.name for file in there if file not in named]
 
 
@@ -628,10 +619,10 @@ def load(
     by line; FileNotFoundError for a folder that does not exist, DownloadError (one too) without a
     network.
     """
-    known = ", ".join(ORIGINS)
+    known, origin = ", ".join(ORIGINS), ORIGINS.get(str(name))
     if not str(name):
         raise TextError(f"{checks.shown(name)} is no corpus: give one of {known}, or a folder.")
-    if str(name) in ORIGINS:
+    if origin:
         corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
     elif path:
         raise ValueError(f"path= is for a copy of {known}; give a folder as the name.")
@@ -654,10 +645,10 @@ def load(
         raise TextError(
             f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed."
         )
-    if str(name) in ORIGINS and ORIGINS[str(name)].shipped:
-        stock = corpus.ids if languages is None else _stock(str(name), drop_duplicates)
-        return replace(corpus, stock=stock)
-    return corpus
+    if origin is None or not origin.shipped:
+        return corpus
+    stock = corpus.ids if languages is None else _stock(str(name), drop_duplicates)
+    return replace(corpus, stock=stock)
 
 
 @lru_cache(maxsize=8)
