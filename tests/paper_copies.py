@@ -98,9 +98,9 @@ def sentence(language: str, number: int) -> str:
     return f"{language} {' '.join(words)} {number}"
 
 
-def xnli(folder: Path, languages: Sequence[str], n: int = 6) -> None:
+def xnli(folder: Path, languages: Sequence[str]) -> None:
     """XNLI-1.0, and MultiNLI in the machine translation of XNLI-MT-1.0."""
-    for part, start, size in (("dev", 0, n), ("test", 99, 5 * n)):
+    for part, start, size in (("dev", 0, 6), ("test", 99, 30)):
         table = [_XNLI]
         for code in languages:
             for i in range(start, start + size):
@@ -116,7 +116,7 @@ def xnli(folder: Path, languages: Sequence[str], n: int = 6) -> None:
         rows(folder / f"XNLI-1.0/xnli.{part}.tsv", table)
     label = ("entailment", "neutral", "contradictory")
     for code in languages:
-        pairs = [(sentence(code, i), sentence(code, i + 70), label[i % 3]) for i in range(2 * n)]
+        pairs = [(sentence(code, i), sentence(code, i + 70), label[i % 3]) for i in range(12)]
         train = folder / f"XNLI-MT-1.0/multinli/multinli.train.{code}.tsv"
         rows(train, [("premise", "hypo", "label"), *pairs])
 
@@ -138,10 +138,10 @@ def pawsx(folder: Path, languages: Sequence[str], n: int = 6) -> None:
             rows(folder / f"x-final/{code}/{part}.tsv", table)
 
 
-def squad(folder: Path, n: int = 6) -> None:
+def squad(folder: Path) -> None:
     """SQuAD v1.1."""
     paragraphs = []
-    for i in range(n):
+    for i in range(6):
         context = f"{sentence('en', i)}. Ada lived in place {i}, far from the sea."
         answer = {"text": f"place {i}", "answer_start": context.index("place")}
         asked = {"id": str(i), "question": "Where did Ada live?", "answers": [answer]}
@@ -150,11 +150,11 @@ def squad(folder: Path, n: int = 6) -> None:
         put(folder / name, json.dumps({"data": [{"title": "", "paragraphs": paragraphs}]}))
 
 
-def treebanks(folder: Path, languages: Sequence[str], n: int = 8) -> None:
+def treebanks(folder: Path, languages: Sequence[str]) -> None:
     """The shipped sentences of UD, so many a part, as the treebanks name their files."""
     for code in languages:
         for part, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
-            blocks = _blocks(paths.DATA / f"labelled/ud/{code}.conllu.xz", part)[:n]
+            blocks = _blocks(paths.DATA / f"labelled/ud/{code}.conllu.xz", part)[:8]
             put(folder / f"UD_Own/{code}_own-ud-{name}.conllu", "\n\n".join(blocks) + "\n\n")
         if (parallel := paths.DATA / f"labelled/pud/{code}.conllu.xz").exists():
             file = folder / f"UD_Own-PUD/{code}_pud-ud-test.conllu"
@@ -168,13 +168,13 @@ def _blocks(file: Path, part: str = "") -> list[str]:
     return [re.sub(r"^# split = .*\n", "", block) for block in chosen]
 
 
-def wikiann(folder: Path, languages: Sequence[str], n: int = 8) -> None:
+def wikiann(folder: Path, languages: Sequence[str]) -> None:
     """The shipped sentences of WikiAnn, so many a part, as its authors lay it out."""
     for code in languages:
         for part, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
             read = labelled.load_labelled("NER", code, part, source="wikiann")
             lines = []
-            for words, tags in list(zip(read.sentences, read.tags, strict=True))[:n]:
+            for words, tags in list(zip(read.sentences, read.tags, strict=True))[:8]:
                 lines += [f"{code}:{w}\t{t}\n" for w, t in zip(words, tags, strict=True)] + ["\n"]
             put(folder / f"{code}/{name}", "".join(lines))
 
@@ -186,15 +186,15 @@ def parsed_wiki(folder: Path, languages: Sequence[str]) -> None:
         put(folder / code / "wiki.conllu", "\n\n".join(blocks) + "\n\n")
 
 
-def word_files(cache: Path, languages: Sequence[str], n: int = 400, dim: int = 12) -> None:
+def word_files(cache: Path, languages: Sequence[str]) -> None:
     """Vectors as fastText has them, of the trees' commonest words, and MUSE's dictionaries."""
     common = {}
     for code in languages:
         found = trees.load_trees(code, "ud").trees
         counts = Counter(token.lower() for tree in found for token in tree.tokens)
-        common[code] = [word for word, _ in counts.most_common(n) if " " not in word]
-        vectors = np.random.default_rng(len(common)).normal(size=(len(common[code]), dim))
-        lines = [f"{len(vectors)} {dim}"]
+        common[code] = [word for word, _ in counts.most_common(400) if " " not in word]
+        vectors = np.random.default_rng(len(common)).normal(size=(len(common[code]), 12))
+        lines = [f"{len(vectors)} 12"]
         lines += [
             f"{word} {' '.join(f'{x:.3f}' for x in own)}"
             for word, own in zip(common[code], vectors, strict=True)
@@ -205,9 +205,9 @@ def word_files(cache: Path, languages: Sequence[str], n: int = 400, dim: int = 1
         put(cache / f"muse/{code}-en.txt", "".join(f"{a} {b}\n" for a, b in pairs))
 
 
-def parallel(cache: Path, languages: Sequence[str], n: int = 60) -> None:
+def parallel(cache: Path, languages: Sequence[str]) -> None:
     """Europarl's files, two a pair of languages, and MultiUN's."""
-    text = load("wmt24pp", ["en", *languages]).take(n, 1).sentences
+    text = load("wmt24pp", ["en", *languages]).take(60, 1).sentences
     names = {"europarl": "europarl-v7.{}-en", "multiun": "MultiUN.en-{}"}
     for folder, name in names.items():
         for code in languages:
@@ -216,13 +216,13 @@ def parallel(cache: Path, languages: Sequence[str], n: int = 60) -> None:
                 put(file, "\n".join(line.replace("\n", " ") for line in text[own]) + "\n")
 
 
-def senteval(folder: Path, n: int = 24) -> None:
+def senteval(folder: Path) -> None:
     """The released probing tasks, a file each."""
     for name in RELEASED.values():
         lines = [
             (part, f"C{i % 2}", f"{sentence('en', i)} ends here")
             for part in ("tr", "va", "te")
-            for i in range(n)
+            for i in range(24)
         ]
         rows(folder / f"{name}.txt", lines)
 

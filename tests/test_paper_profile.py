@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 import yaml
@@ -114,15 +113,6 @@ def test_windows_are_those_of_the_figure_and_the_tables(
         assert profile[name]["tolerance"] == tables["epsilon"]
 
 
-def test_only_what_is_measured_is_predicted(profile: dict[str, dict], settings: dict) -> None:
-    """All sets at each of 312 checkpoints are 35 million predictions a run."""
-    languages, examples = len(settings["languages"]["XNLI"]), 2490 + 5010
-    n_checkpoints = len(Recipe(epochs=40).checkpoint_steps(2490))
-    assert (languages * examples, n_checkpoints) == (112_500, 312)
-    assert profile["igap-3-models"]["ask_all"] is False
-    assert profile["igap-2-ranking"]["levels"] == [0.0]
-
-
 def test_xlm_is_the_model_with_translation_language_modelling() -> None:
     family = PAPER["models-1-family"]
     printed_as = {kind: hub for hub, kind in family["printed_as"].items()}
@@ -130,11 +120,6 @@ def test_xlm_is_the_model_with_translation_language_modelling() -> None:
     assert (
         set(printed_as.values()) == set(family["models"]) == set(PAPER["igap-3-models"]["models"])
     )
-    # its printed gap is above mBERT's in the two languages that it has not read, and in no other
-    table = pd.read_csv(FOLDER / "table7_igap_pawsx.csv")
-    table = table[(table["quantity"] == "IGap") & (table["target_language"] != "avg")]
-    gaps = table.pivot(index="target_language", columns="model", values="value")
-    assert list(gaps.index[gaps["XLM"] > gaps["mBERT"]]) == ["ja", "ko"]
 
 
 def test_the_small_profile_is_a_part_of_the_paper() -> None:
@@ -152,10 +137,7 @@ def test_the_small_profile_is_a_part_of_the_paper() -> None:
             else:
                 assert value == paper[key], key
         assert len(values["seeds"]) == 1
-    table_6, table_1 = small["igap-3-models"], small["mixing-1-nli"]
-    assert len(table_6["learning_rates"]) == 1
-    assert len(table_6["languages"]["NLI"]) == 1 + 4
-    assert set(table_1["models"]) == set(PAPER["mixing-1-nli"]["models"])
+    assert len(small["igap-3-models"]["learning_rates"]) == 1
 
 
 # --- within/across --------------------------------------------------------------------------------
@@ -196,12 +178,6 @@ def printed() -> dict:
     return yaml.safe_load((MIXING / "settings.yaml").read_text(encoding="utf-8"))
 
 
-def test_all_notebooks_that_fine_tune_are_set() -> None:
-    there = {path.stem for path in paths.NOTEBOOKS.glob("mixing-*.ipynb")}
-    assert set(TASKS) == there
-    assert list(PAPER["mixing-3-controls"]["languages"]) == TASKS["mixing-3-controls"]
-
-
 def test_fine_tuning_is_that_of_the_appendix(mixed: dict[str, dict], printed: dict) -> None:
     for name, values in mixed.items():
         own = printed["fine_tuning"][values["task"]]
@@ -209,10 +185,7 @@ def test_fine_tuning_is_that_of_the_appendix(mixed: dict[str, dict], printed: di
         assert values["max_length"] == own["max_length"], name
         assert values["learning_rate"] == float(own["learning_rate"]), name
         assert len(set(values["seeds"])) == printed["fine_tuning"]["seeds"], name
-    # not stated for QA: as for the others
-    stated = [own["epochs"] for own in printed["fine_tuning"].values() if isinstance(own, dict)]
-    assert stated == [3, 3, "not stated"]
-    assert {values["epochs"] for values in mixed.values()} == {3}
+    assert {values["epochs"] for values in mixed.values()} == {3}  # not stated for QA
 
 
 def test_models_and_languages_are_those_of_the_tables(
@@ -304,7 +277,6 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     assert printed["classes"]["WC"] == rules.n_words
     assert printed["classes"]["SentLen"] == len(rules.length_edges) - 1
     assert printed["somo_max_log_frequency_difference"] == rules.max_log_difference
-    assert settings["mapping"]["lambda"] == declared("xprobe-3-mapping")["lam"]
     for own in (mapping, tasks):
         n = own["most"], *sizes_of(own["most"], tuple(own["proportions"]))
         thousands = dict(zip(("total", "train", "validation", "test"), n, strict=True))
@@ -312,11 +284,3 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
             "sentences_per_task"
         ].items()
     assert ["en", *mapping["languages"]] == tasks["languages"] == list(settings["languages"])
-
-
-def declared(name: str) -> dict[str, object]:
-    """The parameters of a notebook, as its cell has them."""
-    cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
-    scope: dict[str, object] = {}
-    exec(next(c for c in cells if "parameters" in c.metadata.get("tags", [])).source, scope)
-    return scope

@@ -259,14 +259,14 @@ def shrink(config: PretrainedConfig, vocabulary: int) -> PretrainedConfig:
     return config
 
 
-def smallest(folder: Path, kind: str, most: float = 3e7) -> str | None:
+def smallest(folder: Path, kind: str) -> str | None:
     """Write the smallest model of a kind of transformers; why there is none, if there is none."""
     words = tokenizer()
     try:
         config = shrink(CONFIG_MAPPING[kind](), len(words))
         with torch.device("meta"):
             n = sum(x.numel() for x in AutoModel.from_config(config).parameters())
-        if n > most:
+        if n > 3e7:
             return f"{n:,} weights"
         torch.manual_seed(0)
         model = AutoModel.from_config(config, dtype=torch.float32)

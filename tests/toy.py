@@ -115,16 +115,15 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
     return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
 
 
-def member_files(root: Path, recipe: MemberRecipe | str, *, run: bool = True) -> str:
+def member_files(root: Path, recipe: MemberRecipe | str) -> str:
     """The files of a member that has two checkpoints, without weights."""
     recipe = RECIPES[recipe] if isinstance(recipe, str) else recipe
     folder = root / recipe.name
     for step in (0, 20):
         (folder / f"step-{step:06d}").mkdir(parents=True)
     (folder / "recipe.json").write_text(describe(recipe))
-    if run:
-        cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
-        (folder / "run.json").write_text(json.dumps(cost))
+    cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
+    (folder / "run.json").write_text(json.dumps(cost))
     (folder / "losses.csv").write_text(
         "step,tokens,objective,loss,learning_rate\n10,2500,mlm,5.0,0.1\n20,5000,mlm,4.0,0.1\n"
     )

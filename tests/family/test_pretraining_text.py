@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import abx_3_outcomes
-from family import pretraining_text, training_text
+from family import pretraining_text
 from family.pretraining_text import PRETRAINING_SOURCES, read_source
 from family.training_text import AlignedSource, Lines
 from xlx.results import paths
@@ -86,21 +86,3 @@ def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None
     )
     # means 7, (one language), 3, 1
     assert parallel.by_length().tolist() == [3, 2, 0]
-
-
-SIZES = {"de": 1000, "en": 8000, "fi": 200}
-
-
-@pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("english", [None, 0.05, 0.95])
-def test_shares_follow_the_exponent_and_that_of_english_can_be_fixed(
-    exponent: float, english: float | None
-) -> None:
-    share = training_text.shares(SIZES, exponent, english)
-    assert list(share.index) == list(SIZES)
-    assert share.sum() == pytest.approx(1)
-    assert share["de"] / share["fi"] == pytest.approx(5**exponent)
-    if english is None:
-        assert share["en"] / share["de"] == pytest.approx(8**exponent)
-    else:
-        assert share["en"] == english

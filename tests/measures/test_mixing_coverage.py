@@ -104,19 +104,6 @@ def test_values_of_auc(n_groups: int, n_seeds: int) -> None:
     assert 0.925 <= covered(of.estimate(values).ends(), truth) <= 0.975
 
 
-def test_the_ratio_of_two_tails() -> None:
-    rng, n = np.random.default_rng(0), 240
-
-    def questions(n: int) -> tuple[np.ndarray, np.ndarray]:
-        hard = rng.standard_normal(n)
-        score = np.clip(np.round(stats.norm.cdf(-hard) * 45) / 30 - 0.2, 0, 1)
-        return score, np.exp(3.5 + 0.3 * hard + 0.6 * rng.standard_normal(n))
-
-    truth = mixing_2_paraphrase.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[0]
-    ends = np.array([mixing_2_paraphrase.tails(*questions(n))[1:] for _ in range(400)])
-    assert 0.92 <= covered(ends.T, truth) <= 0.98
-
-
 def test_what_each_side_of_a_grid_explains() -> None:
     """Ten languages of contexts and of questions, three seeds, 48 paragraphs; 150 draws."""
     rng, languages, draws = np.random.default_rng(0), [f"l{i}" for i in range(10)], 150

@@ -2,15 +2,12 @@
 
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from xlx.results import store
-from xlx.results.paths import ROOT
 from xlx.results.store import EMPTY_SEAL, Damaged, StoreError, write_whole, written_whole
 
 # --- seals ----------------------------------------------------------------------------------------
@@ -84,20 +81,6 @@ def test_a_failing_write_leaves_what_was_there(
         assert "\n" not in str(error.value)
         assert error.value.errno == errno.ENOSPC
     assert [x.read_bytes() for x in path.parent.iterdir()] == [b"before"] * before
-
-
-def test_a_killed_process_leaves_nothing_that_is_taken_for_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    code = (
-        "import os, pathlib, signal, sys; from xlx.results import store\n"
-        "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "store.write_whole(pathlib.Path(sys.argv[1]), b'killed')"
-    )
-    assert subprocess.run([sys.executable, "-c", code, str(path)], cwd=ROOT).returncode < 0
-    (leftover,) = tmp_path.iterdir()
-    assert leftover.name.endswith(".tmp")
-    write_whole(path, b"next")  # which sweeps
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_folder_is_there_as_a_whole_or_not_at_all(

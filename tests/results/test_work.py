@@ -2,10 +2,6 @@
 
 import errno
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +12,6 @@ import pytest
 from tests import toy_results as toy
 from xlx.results import ledger, progress, provenance, settings, store, work
 from xlx.results.ledger import Ask, Cache
-from xlx.results.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -149,34 +144,6 @@ def test_a_full_disk_stops_nothing_and_is_said(
         assert asked(2) == [0, 1]
     work.report()
     assert "2 computed here, 2 of them not stored" in capsys.readouterr().out
-
-
-RUN = """
-import sys, xlx
-from tests import toy_results as toy
-from xlx.results import provenance, work
-provenance.environment = toy.environment
-with xlx.settings(cache=sys.argv[1], ledger=sys.argv[1] + "/none", progress=False, device="cpu"):
-    work.results(
-        toy.SLOW, [{"number": n} for n in range(20)],
-        lambda missing: [([n], (n, 0.02)) for n in missing], alone=True,
-    )
-"""
-
-
-def test_a_killed_run_loses_only_what_it_was_at(tmp_path: Path) -> None:
-    call = [sys.executable, "-c", RUN, str(tmp_path)]
-    folder = tmp_path / "results" / "toy-slow"
-    running = subprocess.Popen(call, cwd=ROOT)
-    while len(list(folder.rglob("*.arrow"))) < 5 and running.poll() is None:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.arrow")}
-    assert 5 <= len(before) < 20
-    subprocess.run(call, cwd=ROOT, check=True)
-    assert len(list(folder.rglob("*.arrow"))) == 20
-    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
 # --- computing again ------------------------------------------------------------------------------
