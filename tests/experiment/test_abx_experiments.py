@@ -20,7 +20,7 @@ N, LAYERS = 10, 3
 TASKS = (*SCORES, MATCHED)
 
 
-def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> PairScores:
+def checkpoint(model: str, step: int, n_layers: int = LAYERS) -> PairScores:
     """Made-up scores, and what they change by without each of three documents."""
     rng = np.random.default_rng([len(model), step])
     scores = {task: rng.uniform(0.4, 0.9, (n_layers, len(PAIRS), 2)) for task in TASKS}
@@ -29,10 +29,11 @@ def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> P
         of: {task: rng.normal(0, 0.01, shape) for task in TASKS} for of, shape in shapes.items()
     }
     masked = {MATCHED: np.full((len(PAIRS), 2), 7)}
-    cuts = dict.fromkeys(CODES, 1) | {"en": cut}
     sizes = {"documents": np.array([3, 3, 4])}
     whole = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, masked, model, step)
-    return replace(whole, left_out_change={"documents": changes}, sizes=sizes, cut=cuts)
+    return replace(
+        whole, left_out_change={"documents": changes}, sizes=sizes, cut=dict.fromkeys(CODES, 1)
+    )
 
 
 HISTORIES = [[checkpoint(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]

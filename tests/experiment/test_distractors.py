@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from xlx.experiment import constraints, scoring
-from xlx.measures import abx
 from xlx.results import paths
 from xlx.subjects import loading, states
 from xlx.text import parallel
@@ -64,19 +63,6 @@ def test_all_that_are_as_near_as_the_last_are_near() -> None:
 def test_a_corpus_without_documents_or_domains_has_no_such_masks(corpus: ParallelCorpus) -> None:
     masks = every_mask(corpus)
     assert set(masks) == {"like length", "near"}
-
-
-def test_what_a_document_gives_away_is_not_there_within_it() -> None:
-    """Vectors that hold the document alone: MD is high against others, a tie within."""
-    rng = np.random.default_rng(0)
-    documents = tuple("aaaabbbbcccc")
-    topic = dict(zip("abc", rng.normal(size=(3, 5)), strict=True))
-    states = dict.fromkeys(["en", "de"], np.stack([topic[name] for name in documents]))
-    same = np.equal.outer(*[np.array(documents)] * 2)
-    masks = {"same": dict.fromkeys(states, same), "other": dict.fromkeys(states, ~same)}
-    scores = abx.exact(states, masks=masks).scores
-    assert scores["MD, same"].tolist() == [[[0.5, 0.5]]]
-    assert scores["MD, other"].tolist() == [[[1.0, 1.0]]]
 
 
 @pytest.mark.parametrize("seed", range(3))

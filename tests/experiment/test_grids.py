@@ -286,11 +286,11 @@ WORDS = {
 }
 
 
-def overlapping(language: str, n: int = 200) -> Examples:
+def overlapping(language: str) -> Examples:
     """Pairs that are "same" if half of their words are: a task of overlap alone."""
     rng = np.random.default_rng(1)
     words = WORDS[language].split()
-    first, second, labels = [], [], np.arange(n) % 2
+    first, second, labels = [], [], np.arange(200) % 2
     for label in labels:
         drawn = [words[i] for i in rng.permutation(len(words))]
         first.append(" ".join(drawn[:6]))
@@ -302,7 +302,7 @@ def overlapping(language: str, n: int = 200) -> Examples:
         tuple(second),
         labels,
         ("no", "same"),
-        tuple(map(str, range(n))),
+        tuple(map(str, range(200))),
     )
 
 

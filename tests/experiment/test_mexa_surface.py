@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.feature_extraction import text as sklearn_text
 
 from shared import mexa_tables
@@ -33,24 +32,3 @@ def test_bags_score_as_states_of_their_counts_would() -> None:
             states = {key: part[:, used].toarray()[None] * 1.0 for key, part in pair.items()}
             assert scores.loc[code, name] == mexa.scores(states, "en").mu[0, 0]
     assert scores.loc["de", "words"] > scores.loc["zh", "words"]  # names and loans in one script
-
-
-def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
-    text = ("the red house", "a green tree grows", "she sings well", "nine dogs bark")
-    other = ("κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι")
-    sentences = {"en": text, "same": text, "el": other}
-    corpus = ParallelCorpus("toy", sentences, tuple("abcd"), ("",) * 4, "", "")
-    scores = table(corpus)
-    assert scores.loc["same"].min() == 1
-    # all cosines are 0 but for the spaces; a tie is a miss
-    assert scores.loc["el", "words"] == 0
-
-
-def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
-    cosines, unit = (
-        np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]]),
-        sparse.eye_array(3),
-    )
-    assert mexa_tables.bag_hits(sparse.csr_array(cosines), unit).tolist() == [True, False, False]
-    tied = sparse.csr_array(np.full((3, 3), 0.3))
-    assert mexa_tables.bag_hits(tied, unit).tolist() == [False] * 3

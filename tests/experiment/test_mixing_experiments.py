@@ -20,8 +20,8 @@ def grid(model: str, predictions: np.ndarray) -> Grid:
     return Grid(model, CODES, {"accuracy": right, "F1": right}, np.arange(len(labels)), predictions)
 
 
-def random(seed: int, n: int = 20) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 2, (3, 3, n))
+def random(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 2, (3, 3, 20))
 
 
 def test_a_difference_that_turns_cannot_be_told() -> None:

@@ -218,11 +218,6 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
             assert row["f1"] == pytest.approx(expected, abs=0.01)
             assert row["n_entities"] == sum(tag[0] == "B" for tags in test.tags for tag in tags)
     assert rows["f1"].nunique() >= 5
-    # in the language of the probe it is what the probe in one language has
-    own = run("monolingual", setup, codes, entities=True)
-    own = own[own["layer"] == 6].set_index(["language", "seed"])["f1"]
-    same = table.query("source == target and layer == 6").set_index(["source", "seed"])["f1"]
-    np.testing.assert_allclose(same.loc[own.index], own, atol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -203,13 +203,6 @@ def test_a_series_is_probed_by_checkpoint(tasks, tmp_path: Path) -> None:
     assert len(table.groupby(["model", "checkpoint"])) == 2
 
 
-def test_means_over_languages_have_students_interval() -> None:
-    cells = pd.DataFrame({"subject": "m", "task": "WC", "layer": 0, "accuracy": [0.6, 0.7, 0.8]})
-    (row,) = sentence_probes.over_languages(cells).itertuples()
-    ends = stats.ttest_1samp(cells["accuracy"], 0).confidence_interval()
-    assert (row.accuracy, row.low, row.high, row.n) == pytest.approx((0.7, *ends, 3))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_an_interval_stays_where_scores_live_and_needs_three_languages(seed: int) -> None:
     drawn = np.random.default_rng(seed).uniform(0.5, 1, 3).round(3)

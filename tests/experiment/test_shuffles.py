@@ -7,7 +7,6 @@ import pytest
 
 import abx_1_validation
 from xlx.experiment import scoring
-from xlx.measures import abx
 from xlx.text.parallel import ParallelCorpus
 
 N = 60
@@ -25,54 +24,6 @@ def text() -> ParallelCorpus:
     }
     ids = tuple(f"{document}:{i}" for i, document in enumerate(DOCUMENTS))
     return ParallelCorpus("toy", sentences, ids, ("",) * N, "none", "made up")
-
-
-def of_parts(text: ParallelCorpus, *parts: str) -> dict[str, np.ndarray]:
-    """Vectors that hold a language, a topic, a length, a meaning: as asked for."""
-    rng = np.random.default_rng(1)
-    known = {
-        "meaning": dict.fromkeys("abc", rng.normal(size=(N, 8))),
-        "topic": dict.fromkeys("abc", rng.normal(size=(15, 8))[DOCUMENTS]),
-        "language": {code: np.tile(rng.normal(size=8), (N, 1)) for code in "abc"},
-        "length": {
-            code: np.log([*map(len, text.sentences[code])])[:, None] * np.eye(8)[0]
-            for code in "abc"
-        },
-    }
-    noise = {code: 0.1 * rng.normal(size=(N, 8)) for code in "abc"}
-    return {code: (sum(known[part][code] for part in parts) + noise[code])[None] for code in "abc"}
-
-
-def scores(states: dict[str, np.ndarray], pairs: list | None = None) -> dict[str, float]:
-    exact = abx.exact(states, pairs=pairs)
-    return {task: float(exact.scores[task].mean()) for task in ("LD", "MD")}
-
-
-def spoiled_scores(
-    states: dict[str, np.ndarray], text: ParallelCorpus, how: str
-) -> dict[str, float]:
-    spoiled, _, pairs = abx_1_validation.spoiled(states, text, how, seed=0)
-    return scores(spoiled, pairs)
-
-
-@pytest.mark.parametrize(
-    ("parts", "task", "fall", "stay"),
-    [
-        (("meaning",), "MD", ["translations", "documents", "lengths"], ["labels"]),
-        (("topic",), "MD", ["translations", "lengths"], ["documents", "labels"]),
-        (("language",), "LD", ["labels"], ["translations", "documents", "lengths"]),
-    ],
-)
-def test_a_score_falls_where_what_it_is_of_is_taken_away(
-    text: ParallelCorpus, parts: tuple[str, ...], task: str, fall: list[str], stay: list[str]
-) -> None:
-    states = of_parts(text, *parts)
-    assert scores(states)[task] > 0.85
-    for how in fall:
-        assert spoiled_scores(states, text, how)[task] < 0.6, how
-    for how in stay:
-        spoiled = spoiled_scores(states, text, how)[task]
-        assert spoiled == pytest.approx(scores(states)[task], abs=0.06), how
 
 
 def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:

@@ -15,9 +15,8 @@ from xlx.subjects import loading, states
 from xlx.text.parallel import ParallelCorpus
 
 
-def subword_bag(name: str, corpus: ParallelCorpus, max_length: int | None = None, **options: str):
-    bag = BagOfSubwords(name, max_length=max_length)
-    return scoring.subject_scores([bag], corpus, **options)[0]
+def subword_bag(name: str, corpus: ParallelCorpus, **options: str):
+    return scoring.subject_scores([BagOfSubwords(name)], corpus, **options)[0]
 
 
 def length_alone(corpus: ParallelCorpus):

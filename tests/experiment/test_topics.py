@@ -47,40 +47,6 @@ def table(model: Path) -> pd.DataFrame:
     return probing.probe_topics([model], LANGUAGES, **OPTIONS)
 
 
-def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three layers: chance; the topic, but elsewhere in two languages; a blurred topic."""
-    topic_of, far = {}, set()
-    for code in ("de", "en", "ar", "ja"):
-        for split in labelled.SPLITS if code == "en" else ("test",):
-            texts = labelled.load_labelled("TOPIC", code, split)
-            topic_of |= dict(zip(texts.first, texts.labels, strict=True))
-            far |= set(texts.first) if code in ("ar", "ja") else set()
-
-    def embed(encoder: loading.Encoder, sentences: tuple[str, ...], **_: object) -> SentenceStates:
-        states = np.zeros((3, len(sentences), 8), dtype=np.float32)
-        for i, sentence in enumerate(sentences):
-            rng = np.random.default_rng(list(sentence.encode()))
-            states[:, i, :7] = rng.normal(size=(3, 7)) * np.array([1, 0.02, 0.7])[:, None]
-            states[1:, i, topic_of[sentence]] += 1
-            states[:, i, 0] += 9 * (sentence in far)  # towards the first topic
-        return SentenceStates(states, 0, 0.0)
-
-    monkeypatch.setattr(probing, "embed", embed)
-    table = probing.probe_topics([model], ["de", "en", "arb_Arab", "ja"], seeds=(0, 1))
-    assert mexa_tables.chosen_layer(table) == {"tiny-llama": 1}
-    centred, raw = (
-        mexa_tables.task_scores(table, centred=moved).set_index("language")["score"]
-        for moved in (True, False)
-    )
-    assert tuple(centred.index) == ("de", "en", "ar", "ja")
-    assert (centred > 0.85).all()
-    assert (raw[["de", "en"]] > 0.95).all()  # nothing to take out
-    assert (raw[["ar", "ja"]] < 0.3).all()  # all are called one topic
-    assert mexa_tables.task_scores(table, 0)["score"].mean() < 0.3
-
-
 def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.DataFrame) -> None:
     encoder = loading.load(model)
     assert len(table) == 3 * 3 * 2 * 2  # languages, layers, seeds, as they are and centred
