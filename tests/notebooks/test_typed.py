@@ -11,7 +11,7 @@ from notebooks.run.typed import disagreements, paragraphs
 from notebooks.run.typed import numbers as numbers_of
 from xlx.results.paths import NOTEBOOKS
 
-PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("course/*.ipynb")])
 
 
 def page(text: str, printed: str) -> nbformat.NotebookNode:
