@@ -21,7 +21,7 @@ from shared.abx_tables import ends, layer_contrasts
 from shared.lenses import Inference
 from shared.mexa_tables import language_families, language_scripts, task_scores
 from shared.pair_regressions import held_out, unseen_share
-from shared.shown import with_interval
+from shared.shown import asking, with_interval
 from xlx.experiment.grids import groups_of
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
 from xlx.experiment.probing import cross_lingual, probe_topics
@@ -351,12 +351,13 @@ PREDICTORS = {
 def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
     shown = looks(PREDICTORS, {"bag": MODELS["bag of subwords"]})
-    style = Lanes(width=5.6, lane=0.12, looks=shown, labels=PREDICTORS)
+    style = Lanes(width=5.6, lane=0.16, looks=shown, labels=PREDICTORS)
     on = lanes(table, "r", "outcome", hue="predictor", style=style)
     across(on, 0, **ZERO, zorder=2)
     for axes in on.axes.values():
         axes.set_xlim(-1.02, 1.02)
-    return on.done("correlation over languages of a predictor with the score of the task")
+    figure = on.done("correlation with the score of the task, over languages")
+    return asking("What foretells how well a model does in a language?", figure)
 
 
 @styled
