@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from shared.claims import crossed
 from shared.controls import subword_sets
-from shared.shown import in_points
+from shared.shown import asking, in_points
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
@@ -380,7 +380,7 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     style = Lanes(
         scale=100,
         width=6.2,
-        lane=0.045,
+        lane=0.07,
         looks=looks(subjects) | {NEGATOR: look("0.45", "|")},
         items=[*of_first["language"]],
         names=language_label,
@@ -388,4 +388,5 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     )
     on = lanes(rows, "accuracy", "language", hue="subject", style=style)
     across(on, x=50)
-    return on.done("accuracy (%)", handles=[handle("guessing", GUESSING)])
+    figure = on.done("accuracy on new sentences (%)", handles=[handle("guessing", GUESSING)])
+    return asking("Who that learnt in English answers in other languages?", figure)
