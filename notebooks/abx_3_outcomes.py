@@ -251,8 +251,7 @@ def sides(joined: pd.DataFrame, last: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def robust(rows: pd.DataFrame, terms: Sequence[str] = LD_AND_MD) -> pd.DataFrame:
     """Accuracy regressed on some terms over languages, errors by HC3; ``R2``; a row per term."""
     fit = regressions.regression(rows, "accuracy", terms)
-    table = fit.table[(fit.table["errors"] == "robust") & fit.table["term"].isin(terms)]
-    return table.assign(R2=fit.r_squared)
+    return fit.by("robust").assign(R2=fit.r_squared)
 
 
 def document_error(rows: pd.DataFrame, last: PairScores) -> np.ndarray:
@@ -508,11 +507,8 @@ def as_printed(groups: Groups) -> pd.DataFrame:
     tables = []
     for (model, task), rows in groups.items():
         fit = regressions.regression(rows, "plain accuracy", LD_AND_MD, clusters=ENDS)
-        table = fit.table[fit.table["term"].isin(LD_AND_MD)]
-        ordinary = table[table["errors"] == "classical"].set_index("term")["p_value"]
-        clustered = table[table["errors"] == "clustered"].assign(model=model, task=task)
-        ordinary = clustered["term"].map(ordinary)
-        tables.append(clustered.assign(R2=fit.r_squared, ordinary=ordinary))
+        clustered = fit.by("clustered").assign(model=model, task=task, R2=fit.r_squared)
+        tables.append(clustered.assign(ordinary=fit.by("classical")["p_value"].to_numpy()))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -677,8 +673,7 @@ def inference_table(pairs: pd.DataFrame) -> pd.DataFrame:
     }
     tables = {"levels": cross_classified(pairs, LD_AND_MD, levels=["run", "target"])}
     for label, (rows, outcome, errors) in readings.items():
-        table = regressions.regression(rows, outcome, LD_AND_MD).table
-        tables[label] = table[(table["errors"] == errors) & table["term"].isin(LD_AND_MD)]
+        tables[label] = regressions.regression(rows, outcome, LD_AND_MD).by(errors)
     printed = pair_regressions.printed_regressions("cross_lingual")["value"].loc[("NLI", "Last")]
     table = pd.concat(tables, names=["way", None]).reset_index("way")
     effects = [float(printed[term]) for term in table["term"]] / table["error"]

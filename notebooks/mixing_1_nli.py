@@ -147,7 +147,7 @@ def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.
             }
         except ValueError:  # too few languages
             continue
-        lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
+        lines = fit.by("dyadic")
         coefficients = [
             f"{t} {100 * c:+.0f} ({100 * a:.0f} to {100 * b:.0f})"
             for t, c, a, b in lines[["term", "coefficient", "low", "high"]].itertuples(index=False)

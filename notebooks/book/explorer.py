@@ -93,13 +93,11 @@ def pair_scores(
 
 
 def english_scores(
-    subject: Subject, text: ParallelCorpus, pooling: str, space: str, pivot: str = "en"
+    subject: Subject, text: ParallelCorpus, pooling: str, space: str
 ) -> Scores | None:
     """MEXA of the pairs with English alone, and its mean over them (without an interval)."""
     try:
-        (coverage,) = measure_coverage(
-            subject, text, pivot, poolings=[pooling], states=[space]
-        ).values()
+        (coverage,) = measure_coverage(subject, text, poolings=[pooling], states=[space]).values()
     except MissingResultError:
         return None
     return pivot_rows(coverage.scores, text.languages)

@@ -173,12 +173,12 @@ def bag_scores(vectors: Mapping[str, sparse.csr_matrix], pivot: str = "en") -> p
     return pd.Series({x: bag_hits(y, vectors[pivot]).mean() for x, y in others.items()})
 
 
-def letter_scores(corpus: ParallelCorpus, pivot: str = "en") -> pd.Series:
+def letter_scores(corpus: ParallelCorpus) -> pd.Series:
     """`bag_scores` of the bag of letters, kept: in all of FLORES-200 they take 5 s."""
     text = [corpus.text_hash(code) for code in corpus.languages]
     about = {"text": sentences_hash(text), "languages": sentences_hash(corpus.languages)}
-    (mu,) = work.result(LETTER_SCORES, about | {"pivot": pivot}, corpus, pivot).values()
-    return pd.Series(mu, [code for code in corpus.languages if code != pivot])
+    (mu,) = work.result(LETTER_SCORES, about | {"pivot": "en"}, corpus, "en").values()
+    return pd.Series(mu, [code for code in corpus.languages if code != "en"])
 
 
 def _letter_scores(corpus: ParallelCorpus, pivot: str) -> dict[str, np.ndarray]:

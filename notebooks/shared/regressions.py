@@ -29,6 +29,11 @@ class Regression:
     table: pd.DataFrame
     r_squared: float
 
+    def by(self, errors: str) -> pd.DataFrame:
+        """The rows of the predictors with one kind of errors."""
+        rows = self.table[self.table["errors"] == errors]
+        return rows[rows["term"] != "intercept"]
+
 
 def regression(
     table: pd.DataFrame,
