@@ -319,5 +319,5 @@ def share_points(points: pd.DataFrame, r: Sequence[str]) -> Figure:
         axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
         axes.margins(0.12)
         axes.set_ylabel(label, fontsize=9)
-    question = "Is a language aligned better of which more was read?"
+    question = "Is a language aligned better if more of it was read?"
     return asking(question, on.done("share of Llama 2's text (%, logarithmic)"))
