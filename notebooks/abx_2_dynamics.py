@@ -380,7 +380,8 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
     """
     tasks = shown(table)
     on = scored(table, "checkpoint", tasks, Curves(even=True, width=3.9, height=2.5))
-    return on.done(STEP, "ABX score", handles=with_lines(on, references, tasks))
+    figure = on.done(STEP, "share of comparisons", handles=with_lines(on, references, tasks))
+    return asking("While a model learns, does it stop telling languages apart?", figure)
 
 
 def kinds() -> dict[str, str]:
@@ -415,7 +416,9 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     across(on, y=CHANCE)
     handles = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1]}: {key[0]}")
-    return on.done(LAYER, "score", handles=[*handles, chance_line("chance of LD and MD")])
+    handles += [chance_line("chance of LD and MD")]
+    figure = on.done(LAYER, "share of comparisons, or of sentences", handles=handles)
+    return asking("In which layers is form, in which is meaning?", figure)
 
 
 @styled
@@ -435,7 +438,8 @@ def layers_beside_training(
         single = replace(on, axes={name: on.axes[name]})
         scored(table, x, tasks, Curves(even=table is course), on=single)
         on.axes[name].set_xlabel(label, fontsize=9)
-    return on.done("", "ABX score", handles=with_lines(on, references, tasks))
+    figure = on.done("", "share of comparisons", handles=with_lines(on, references, tasks))
+    return asking("Does form give way to meaning?", figure)
 
 
 @styled
@@ -483,7 +487,8 @@ def tradeoff(
     style = Points(size=7, alpha=0.4, width=3.9, height=2.4, sharex="col", sharey="col")
     on = scatter(long, "LD", "score", row="meaning", col="model", style=style)
     on.titles(lambda key: f"{key[1]}: {key[0]}\n{statistics[key[::-1]]}")
-    return on.done("LD of a language pair (chance: 0.5)", "MD of a language pair (chance: 0.5)")
+    figure = on.done("LD of a pair of languages (chance: 0.5)", "MD of the pair (chance: 0.5)")
+    return asking("Are pairs that are told apart better matched worse?", figure)
 
 
 @styled
@@ -518,4 +523,4 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str], bar: str) -> Figure:
         missing="no such checkpoint",
     )
     on = heatmap(table, "checkpoint", "language", "score", col="panel", style=style)
-    return on.done("training step")
+    return asking("While a model learns, do all languages go one way?", on.done("training step"))

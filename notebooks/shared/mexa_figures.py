@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from shared.shown import asking
 from xlx.plots.panels import order, parts
 from xlx.plots.primitives import (
     Curves,
@@ -70,4 +71,5 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     right = max(row["mu"] for row in last.values()) + 0.05
     axes.set(yscale="log", ylim=(SMALLEST, 3), xlim=(-0.02, right))
     axes.tick_params(axis="y", labelsize=9.5)  # exponents are smaller
-    return on.done("share of hits, μ", "probability of that share or more", handles=grey)
+    figure = on.done("MEXA score μ: share of hits", "probability of that or more", handles=grey)
+    return asking("How often does chance alone give a score?", figure)

@@ -51,7 +51,8 @@ def accuracies(table: pd.DataFrame) -> Figure:
     on = lanes(table, "accuracy", "encoder", hue="corpus", col="task", style=style)
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
     on.titles(_asked)
-    return on.done("probing accuracy (%)", handles=[handle("commonest class", GUESSING)])
+    figure = on.done("probing accuracy (%)", handles=[handle("commonest class", GUESSING)])
+    return asking("Does it matter which text a task is made of?", figure)
 
 
 def _asked(task: str) -> str:
@@ -99,6 +100,7 @@ def relative(table: pd.DataFrame) -> Figure:
         cmap=ABOUT,
         norm=Normalize(1 - _REACH, 1 + _REACH),
         extend="both",
+        names=language_label,
         edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
