@@ -5,11 +5,9 @@ import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-from babel import Locale
 
 from xlx.experiment import constraints
 from xlx.experiment.scoring import FunctionSubject, Subject
@@ -29,7 +27,7 @@ from xlx.subjects.identity import (
 from xlx.subjects.pooling import OWN, POOLINGS, own_vector
 from xlx.subjects.states import check_finite
 from xlx.text import parallel
-from xlx.text.languages import LANGUAGES
+from xlx.text.languages import codes_by_name
 from xlx.text.parallel import ParallelCorpus
 
 #: Sentences of a quick report.
@@ -270,16 +268,9 @@ def comparable_text(corpus: ParallelCorpus) -> tuple[ParallelCorpus, list[str]]:
     return corpus.select([x for x in corpus.languages if x not in alone]), [note] * bool(alone)
 
 
-@cache
-def _codes() -> dict[str, str]:
-    """By their names in small letters, as CLDR and this repository have them."""
-    known = {x.code: x.name for x in LANGUAGES.values()}
-    return {name.lower(): code for code, name in {**Locale("en").languages, **known}.items()}
-
-
 def code_of(language: str) -> str:
     """The code of a language by its name in English; what is no name stays as it is."""
-    return _codes().get(language.lower(), language)
+    return codes_by_name().get(language.lower(), language)
 
 
 def quick_languages(corpus: ParallelCorpus, pivot: str | None = None) -> list[str]:

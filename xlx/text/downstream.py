@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from babel import Locale
 from pandas import DataFrame
 
 from xlx.results import checks, paths
 from xlx.text.files import TextError, table_of
-from xlx.text.languages import LANGUAGES, RENAMED, kind_of_language, parse_tag
+from xlx.text.languages import LANGUAGES, RENAMED, codes_by_name, kind_of_language, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
 #: Names of tasks in lm-evaluation-harness with the part that is the language, and their measure:
@@ -38,7 +37,6 @@ _TASKS = {
 }
 #: What may be a language in the name of another task: xnli_de, include_base_44_german_stem.
 _LABEL = re.compile(r"(?<=_)(?:[a-z]{2,3}(?:_[A-Z][a-z]{3})?|[a-z]{4,})(?=_|$)")
-_NAMED = {name.lower(): code for code, name in Locale("en").languages.items()} | {"jp": "ja"}
 #: What the prompts of a language make different, where the other settings are those of a run.
 _OF_LANGUAGE = {"version {}", "prompt {}", "{} questions"}
 _PROMPT = ("dataset_path", "description", "doc_to_text", "doc_to_choice", "generation_kwargs")
@@ -230,7 +228,7 @@ def _task_of(name: str) -> tuple[str, str, tuple[str, ...]] | None:
             return task, "en" if match[1] == "challenge" else match[1], (metric,)
     normed = ("acc_norm",) * name.startswith(("arc_", "hellaswag_"))
     for match in reversed([*_LABEL.finditer(name)]):
-        code = _NAMED.get(match[0], match[0])
+        code = (codes_by_name() | {"jp": "ja"}).get(match[0], match[0])
         if kind_of_language(code)[1] != "?":
             task = name[: match.start() - 1] + name[match.end() :]
             return task, code, (*normed, "acc", "exact_match")

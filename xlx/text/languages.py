@@ -214,12 +214,16 @@ def kind_of_language(code: str) -> tuple[str, str, str]:
         tag = _Tag.get(parse_tag(code))
     except TextError:
         return code, "?", "?"
-    base, known = tag.language, LANGUAGES.get(tag.language)
-    cldr, longer = Locale("en").languages, _NAMES.get(f"{base}_{tag.territory}")
-    name = longer or (known.name if known else _NAMES.get(base) or cldr.get(base, base))
-    family = known.family if known else _FAMILY_BY_CODE.get(tag.to_alpha3(), "?")
+    base, cldr, known = tag.language, Locale("en").languages, LANGUAGES.get(tag.language)
+    name = _NAMES.get(f"{base}_{tag.territory}") or _NAMES.get(base) or cldr.get(base, base)
     usual = known.script if known else _SCRIPTS.get(base) or tag.maximize().script
-    return name, family, tag.script or usual or "?"
+    return name, _FAMILY_BY_CODE.get(tag.to_alpha3(), "?"), tag.script or usual or "?"
+
+
+@cache
+def codes_by_name() -> dict[str, str]:
+    """The codes of languages by their English names in CLDR, in small letters."""
+    return {name.lower(): code for code, name in Locale("en").languages.items()}
 
 
 def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
