@@ -137,19 +137,19 @@ def _held(job: Job, value: ledger.Value) -> dict[str, Any]:
         parts = dict(zip(job.evaluations, np.split(value[name], ends, axis=1), strict=True))
         if not job.sparing:
             return parts
-        asked = {}
+        held = {}
         for key, whole in parts.items():
             there = (whole == whole) & (whole != nothing)
             places = np.flatnonzero(there.reshape(len(whole), -1).any(1))
-            asked[key] = whole.shape, places, whole[places]
+            held[key] = whole.shape, places, whole[places]
 
         def spread(key: str) -> ndarray:
-            shape, places, rows = asked[key]
+            shape, places, rows = held[key]
             whole = np.full(shape, nothing, rows.dtype)
             whole[places] = rows
             return whole
 
-        return ledger.Arrays(asked, spread)
+        return ledger.Arrays(held, spread)
 
     logits = cache(partial(by_set, "logits", np.nan))
     return {
