@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import LAYER, chance_line, with_lines
 from shared.abx_tables import PAIR, pair_scores, rowed, with_models
+from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, SPACES, group_sizes
 from xlx.experiment.averages import Average, averaged_scores
 from xlx.experiment.constraints import masks_of
@@ -331,7 +332,8 @@ def companion_curves(table: pd.DataFrame) -> Figure:
     style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
     on = curves(table, "layer", "score", hue="measure", col="model", style=style)
     handles = with_lines(on, chance="chance of LD and of the same language, 0.5")
-    return on.done(LAYER, "share", handles=handles)
+    figure = on.done(LAYER, "share of comparisons, or of sentences", handles=handles)
+    return asking("Does LD see all that tells a language?", figure)
 
 
 # --- spoiled text -------------------------------------------------------------------------------
@@ -606,7 +608,7 @@ CHOICES = {
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, one panel per model."""
     style = Curves(
-        looks={x: CHOICES[x][1] for x in ("MD", MATCHED, "MD, near", BOTH)},
+        looks={x: CHOICES[x][1] for x in ("MD", MATCHED, BOTH)},
         every=2,
         labels={name: label for name, (label, _) in CHOICES.items()},
         wrap=3,
@@ -614,7 +616,8 @@ def choice_curves(table: pd.DataFrame) -> Figure:
         height=1.9,
     )
     on = curves(table, "layer", "score", hue="task", col="model", style=style)
-    return on.done(LAYER, "MD", handles=with_lines(on))
+    figure = on.done(LAYER, "MD: share of comparisons", handles=with_lines(on))
+    return asking("Is MD left where B is as like A as can be?", figure)
 
 
 @styled
@@ -623,10 +626,10 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    style = Points(size=5, alpha=0.5, width=2.8)
+    style = Points(size=12, alpha=0.4, width=2.8)
     on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
     across(on, x=0.5, y=1 / n_sentences)
     chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")
     x = "MD of one pair of languages: share of triplets (one point per pair)"
     y = "retrieval: share of sentences\nthat find their translation"
-    return on.done(x, y, handles=[chance])
+    return asking("Does MD say what retrieval says?", on.done(x, y, handles=[chance]))

@@ -20,7 +20,7 @@ from anyascii import anyascii
 from matplotlib.figure import Figure
 
 from shared.abx_tables import at_last
-from shared.shown import with_interval
+from shared.shown import asking, with_interval
 from xlx.experiment.abx_scores import before_training
 from xlx.experiment.minimal_pairs import cosines, edit_distance
 from xlx.experiment.scoring import (
@@ -406,19 +406,20 @@ def by_kind(table: pd.DataFrame, *, intervals: bool = True) -> pd.DataFrame:
 
 @styled
 def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """The share over the depth of each model, a panel per side and kind; black: the best rule.
+    """The share over the depth of each model, a panel per kind and side; black: the best rule.
 
     ``table`` as of `shares_by_side`.
     """
-    rows = rows_of(table, language=MEAN)
-    style = Curves(every=3, width=2.7, height=1.9, sharex="col")
+    rows = rows_of(table.assign(panel=table["kind"] + ", " + table["X"]), language=MEAN)
+    style = Curves(every=3, width=2.7, height=1.9, wrap=3)
     drawn = rows[rows["model"].isin(models)]
-    on = curves(drawn, "depth", "share", hue="model", row="X", col="kind", style=style)
+    on = curves(drawn, "depth", "share", hue="model", col="panel", style=style)
     across(on, y=0.5)
     line = {"color": "black", "linewidth": 1, "linestyle": (0, (5, 2))}
     rules = rows[rows["model"].isin(BY_SPELLING)]
-    for (side, kind), axes in on.axes.items():
-        axes.axhline(rows_of(rules, X=side, kind=kind)["share"].max(), **line)
+    for panel, axes in on.axes.items():
+        axes.axhline(rows_of(rules, panel=panel)["share"].max(), **line)
     handles = [handle("the best rule of spelling", line), handle("chance", GUESSING)]
     x = "depth: 0 is the embeddings, 1 the last layer"
-    return on.done(x, "share with A nearer to X than B", handles=handles)
+    figure = on.done(x, "share with A nearer to X than B", handles=handles)
+    return asking("Does meaning beat spelling where words change places?", figure)
