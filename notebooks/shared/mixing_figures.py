@@ -100,7 +100,8 @@ def grid_maps(
         small = SMALL if room / columns > _WHOLE + 0.02 else TINY
         axes.tick_params(axis="x", labelsize=small)
     figure = on.done(second, first, handles=[framed_handle("within a language")])
-    return asking("Is as much right where the two parts are in two languages?", figure)
+    what = "added" if middle == 0 else "right"
+    return asking(f"Is as much {what} where the two parts are in two languages?", figure)
 
 
 @styled
