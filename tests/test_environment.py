@@ -130,11 +130,9 @@ SETTINGS = ["requirements.lock", "pyproject.toml"]
     ("given", "sentence"),
     [
         ("figures ONLY=abx-9-z", "no notebook 'abx-9-z' (ONLY=...); there are: abx-1-a abx-2-b"),
-        ("test ONLY=abx-3", "no notebook 'abx-3' (ONLY=...); there are: abx-1-a abx-2-b"),
         ("figures PROFILE=papper", "no profile 'papper' (PROFILE=...); there are: mini paper"),
         ("figures only=abx-1-a", "no variable 'only': do you mean ONLY=?"),
         ("tests", "no target 'tests': do you mean make test?"),
-        ("figure", "no target 'figure': do you mean make figures?"),
         ("lint Reports", "no target 'Reports': do you mean make report?"),
         ("it's", "no target 'it's': do you mean make "),
         ("figures PROFIL=paper", "no variable 'PROFIL': do you mean PROFILE=?"),
@@ -142,10 +140,6 @@ SETTINGS = ["requirements.lock", "pyproject.toml"]
         (
             "test PROFILE=paper",
             "make test does not use PROFILE=: leave it out, or use it with: fig",
-        ),
-        (
-            "figures MODEL=x",
-            "make figures does not use MODEL=: leave it out, or use it with: report",
         ),
         ("ONLY=abx-1-a", "make help does not use ONLY=: leave it out, or use it with: figures"),
     ],

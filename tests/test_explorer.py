@@ -114,20 +114,11 @@ def test_an_address_leads_to_its_view(page: Path) -> None:
     view = f"explorer.html#model={FEW[1]}&pair=German-French"
     frame = FRAME.replace("explorer.html", view).replace("layer.value = 2", "layer.value = 1")
     page.with_name("view.html").write_text(frame, encoding="utf-8")
-    *_, said = in_browser(page.with_name("view.html"))
+    wide, _, said = in_browser(page.with_name("view.html"))
+    assert int(wide) <= 0  # as wide as a phone
     step = re.fullmatch(rf"German and French, LD of {FEW[1]} at step (\d+), layer 1: .*", said)[1]
     _, found = asked(f"0|{FEW[1]}|LD|raw|{step}", [*explorer.texts().values()])
     assert said.endswith(f"{found[1, 'de', 'fr']:.3f}.")
-
-
-@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to open the explorer in")
-def test_on_a_phone_another_layer_shows_its_number(page: Path) -> None:
-    page.with_name("frame.html").write_text(FRAME, encoding="utf-8")
-    wide, before, after = in_browser(page.with_name("frame.html"))
-    assert int(wide) <= 0
-    _, found = asked(f"0|{FEW[0]}|LD|raw|only", [*explorer.texts().values()])
-    for said, layer in ((before, 3), (after, 2)):
-        assert f"layer {layer}: {found[layer, 'de', 'en']:.3f}." in said
 
 
 def asked_views() -> dict[str, tuple[str, str]]:

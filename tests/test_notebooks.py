@@ -259,7 +259,6 @@ SILENT = new_code_cell("print(1)", execution_count=3)
     ("what", "message"),
     [
         (cell(0, source="# What is shared\n"), "title that is no question"),
-        (cell(0, source="What is shared?"), "title that is no question"),
         (lambda n: n.cells.pop(0), "does not open with a title"),
         (lambda n: n.cells[1].metadata.clear(), "has 0 code cells tagged"),
         (cell(1, source='profile = "mini"  # a\nn = 1 + 1  # b'), "literals"),
@@ -267,18 +266,14 @@ SILENT = new_code_cell("print(1)", execution_count=3)
         (cell(1, source="n = 1  # b"), 'does not declare profile = "mini"'),
         (cell(2, outputs=[]), "has no stored outputs"),
         (cell(2, execution_count=None), "was not executed from top"),
-        (cell(2, execution_count=7), "was not executed from top"),
         (cell(2, source="n_pairs;"), "ends with a semicolon"),
         (lambda n: n.cells.append(SILENT), "has no output stored in code cell 3, which prints"),
         (lambda n: n.metadata.kernelspec.update(name="xlx"), "does not name the kernel python3"),
-        (lambda n: n.metadata.update(widgets={}), "widget state"),
         (output("error", ename="ValueError", evalue="", traceback=[]), "an error in code cell 2"),
         (output("stream", name="stderr", text="Warning: x"), "stderr in code cell 2"),
         (output("display_data", data=WIDGET), "a widget in code cell 2"),
         (cell(2, source="plots.save(figure, name)\n1"), "saves a figure in code cell 2 and"),
         (output("stream", text="saved in /" + "home/ada/xlx"), "a path of one machine"),
-        (output("stream", text="C:\\Users\\ada"), "a path of one machine"),
-        (output("stream", text="x" * 1_500_000), "more than 1.5 megabytes"),
     ],
 )
 def test_each_fault_is_named(tmp_path: Path, what, message: str) -> None:

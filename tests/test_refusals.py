@@ -40,17 +40,17 @@ def refused(call: Call, says: str, kind: type | tuple = ValueError) -> None:
     assert "\n" not in str(caught.value)
 
 
-def vectors(*shape: int, languages: str = "abc") -> dict[str, np.ndarray]:
+def vectors(*shape: int) -> dict[str, np.ndarray]:
     draw = np.random.default_rng(0)
-    return {code: draw.normal(size=shape) for code in languages}
+    return {code: draw.normal(size=shape) for code in "abc"}
 
 
-def corpus(n: int = 6, languages: tuple[str, ...] = ("en", "de"), name: str = "made"):
+def corpus(n: int = 6, languages: tuple[str, ...] = ("en", "de")):
     # Every other sentence is about as long as the one before: MD is asked among those, too.
     words = [line for text in tiny.SENTENCES for line in (text, f"{text}!")]
     texts = {code: tuple(f"{text} {code}" for text in words[:n]) for code in languages}
     empty = ("",) * n
-    return ParallelCorpus(name, texts, tuple(map(str, range(n))), empty, "", "")
+    return ParallelCorpus("made", texts, tuple(map(str, range(n))), empty, "", "")
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +70,9 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
         (FLAT, {"pairs": [("a", "a")]}, "two different languages"),
         (DEEP, {"layers": []}, "no layer given"),
         (FLAT, {"layers": [9]}, "no layer 9"),
-        ({"a": [[1.0], [1.0, 2.0]], "b": FLAT["b"]}, {}, "a are a list: give a numpy array"),
         (FLAT, {"measures": ["MDD"]}, "there is no measure 'MDD': choose LD, MD"),
-        (FLAT, {"measures": "LD"}, "measures is 'LD': give a list"),
-        ({code: array * 1j for code, array in FLAT.items()}, {}, "real numbers"),
         (vectors(5), {}, r"shape \(5,\)"),
         (FLAT | {"c": DEEP["c"]}, {}, r"c have the shape \(2, 5, 3\)"),
-        (DEEP | {"c": DEEP["c"][:1]}, {}, r"c have the shape \(1, 5, 3\)"),
         ({code: array * 1e300 for code, array in FLAT.items()}, {}, "too long"),
         ({code: array * 1e-300 for code, array in FLAT.items()}, {}, "or scale the vectors"),
     ],

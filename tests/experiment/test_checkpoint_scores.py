@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from family.recipes import RECIPES
 from tests import tiny
 from xlx.experiment import abx_scores, constraints, scoring
 from xlx.experiment.averages import Average
@@ -68,16 +67,6 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: abx.Pa
                 own = left_out_change[:, [code in pair for pair in exact.pairs]].mean(axis=1)
                 by_language = kept.left_out_change["documents"]["languages"][task][:, row]
                 np.testing.assert_allclose(by_language, own, **HALF)
-
-
-def test_a_table_says_what_it_is_of(kept: abx.PairScores) -> None:
-    table = kept.table()
-    assert list(table.columns[:4]) == ["model", "checkpoint", "space", "task"]
-    steps = RECIPES["mini-infoxlm"].steps
-    about = table[["model", "checkpoint", "space"]].drop_duplicates().to_numpy().tolist()
-    assert about == [["mini-infoxlm", steps, "raw"]]
-    assert len(table) == len(kept.tasks) * 7 * 3 * 2  # layers, pairs, directions
-    assert table["score"].between(0, 1).all()
 
 
 def test_balanced_weights_count_pairs_of_branches_alike() -> None:

@@ -1,8 +1,6 @@
 """The plan of a profile: what is counted of what is not here, and what is said of it."""
 
-import ast
 import math
-from functools import partial
 from pathlib import Path
 
 import huggingface_hub
@@ -11,7 +9,6 @@ from transformers import AutoModel
 
 from notebooks.run import plan, profiles
 from tests import tiny
-from xlx.text import labelled
 
 XLMR, MBERT = "FacebookAI/xlm-roberta-base", "google-bert/bert-base-multilingual-cased"
 
@@ -90,20 +87,3 @@ def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:
     n, length = 7, 5
     attention = 2 * 2 * n * length * size.width * 3
     assert size.operations(n, length) == 2 * n * matrices + attention
-
-
-def test_a_statement_that_fails_leaves_the_others() -> None:
-    """Also in a loop; what is lacking is said."""
-    failed, scope = [], {"noted": []}
-    code = "for x in 1, 2:\n    if x:\n        open('/none')\n        y = z\n    noted.append(x)"
-    tree = ast.Module(plan.attempted(ast.parse(code).body), [])
-    exec(compile(ast.fix_missing_locations(tree), "x", "exec"), scope | {"failed": failed.append})
-    assert scope["noted"] == [1, 2]
-    assert [type(error) for error in failed] == [FileNotFoundError, NameError] * 2
-
-
-def test_functions_stand_in_for_others_for_a_while() -> None:
-    before, other = labelled.load_labelled, partial(print)
-    with plan.instead({before: other}):
-        assert labelled.load_labelled is other
-    assert labelled.load_labelled is before

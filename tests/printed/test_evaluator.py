@@ -11,13 +11,11 @@ from printed.abx_claims import AbxNumbers
 from printed.evaluator import (
     CONSISTENCY,
     SENTENCE,
-    VERDICTS,
     Paper,
     columns,
     consistency,
     number,
     sentence,
-    verdict,
 )
 from printed.igap_claims import IgapTables
 from printed.mexa_claims import MexaTables
@@ -117,13 +115,6 @@ def test_a_sixth_paper_is_a_folder_and_functions(folder: Path) -> None:
     assert claims.loc[3, "result"] == "not measured by the authors'"
     assert paper.lost["small"] == lost(wide(paper.table1))["small"] == 19
     assert [paper.number(key) for key in ("t1", "t2", "t3")] == [20, 1_500_000, 12_000]
-
-
-@pytest.mark.parametrize(
-    ("parts", "result"), [((), 3), ((True,), 0), ((True, False), 1), ((False, False), 2)]
-)
-def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, result: int) -> None:
-    assert verdict(parts) == VERDICTS[result]
 
 
 def test_a_file_is_called_by_its_first_word_and_what_nobody_has_is_named(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests import tiny
 from xlx.report import command
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -49,6 +50,17 @@ def shown(capsys: pytest.CaptureFixture) -> Callable[..., str]:
         return capsys.readouterr().out
 
     return output_of
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """Sixteen lines in three languages that share words, in a folder."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for code in ("en", "de", "sw"):
+        lines = [f"{line} {code} {i}\n" for i, line in enumerate(2 * tiny.SENTENCES)]
+        (folder / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -216,13 +216,7 @@ def test_what_cannot_be_is_said_in_a_sentence(refused: Callable[..., str]) -> No
     for given, says in (
         (["no-such/model"], "no-such/model"),
         (["mini-infoxml"], "there is no model mini-infoxml: do you mean mini-infoxlm?"),
-        (["mini-infoxlm", "--dtype", "int8"], "int8"),
         (["mini-infoxlm", "--languages", "de"], "alone, and a report compares languages"),
-        (["mini-infoxlm", "--languages", "de,tlh"], "tlh"),
-        (["mini-infoxlm", "--text", "no/folder"], "no/folder"),
-        (["mini-infoxlm", "--pivot", "ja"], "ja"),
-        (["mini-infoxlm", "--sentences", "0"], "--sentences is 0"),
-        (["mini-infoxlm", "--sentences", "some"], "--sentences"),
         (["mini-infoxlm", "--sentences", "3"], "give more sentences"),
         (["mini-infoxlm", "--tasks", "no-such.csv", "other.csv"], "no-such.csv"),
         (["mini-infoxlm", "--refrence", "none"], "no option --refrence: do you mean --reference?"),

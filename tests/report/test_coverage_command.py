@@ -16,17 +16,6 @@ from xlx.text import languages, parallel
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Path:
-    """Eight lines in three languages that share some words, in a folder."""
-    folder = tmp_path / "text"
-    folder.mkdir()
-    for code in ("en", "de", "sw"):
-        lines = [f"{line} {code} {i}\n" for i, line in enumerate(tiny.SENTENCES)]
-        (folder / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
 def model(tmp_path: Path) -> Path:
     return tiny.save(tmp_path / "own", "llama")
 
@@ -107,12 +96,8 @@ def test_what_cannot_be_is_said_in_a_sentence(
     scores_csv(tmp_path, english="")
     monkeypatch.chdir(tmp_path)
     for option, value, says in (
-        ("--pivot", "ja", "ja"),
         ("--languages", "de", "alone, and"),
         ("--pooling", "cls", "pooling 'cls'"),
-        ("--pooling", "first", "--pooling 'first'"),
-        ("--tasks", "no-such.csv", "no-such.csv"),
         ("--tasks", "scores.csv", "no score in en"),
-        ("--token-budget", "0", "token_budget is 0"),
     ):
         assert says in refused("mexa", model, "--text", text, option, value)

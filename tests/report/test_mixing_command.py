@@ -153,15 +153,12 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
     single = headed(tmp_path / "single", id2label={0: "LABEL_0"})
     unnamed = headed(tmp_path / "unnamed", id2label=dict(enumerate(["LABEL_0", "LABEL_1"])))
     for given, says in (
-        ([model, "--languages", "en,xx"], "xx"),
-        ([model, "--pairs", "0"], "--pairs is 0"),
         ([model, "--languages", "en"], "two languages or more"),
         ([model, "--labels", "yes,no,perhaps"], "of no task here"),
         ([model, "--labels", "entailment,neutral"], "--labels names 2, and the head has 3"),
         ([bare], "has no head for a task here"),
         ([unnamed], "--labels "),
         ([single], "outputs: 1): give a model"),
-        (["no/such"], "no/such"),
         ([reader, "--labels", "a,b"], "leave out --labels"),
         ([reader, "--languages", "en,fr"], "shipped in fr; there is"),
     ):

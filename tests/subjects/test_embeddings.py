@@ -95,20 +95,11 @@ def test_cut_sentences_are_counted_and_cut(encoders, name) -> None:
     assert_close(found.states[:, 1], expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "sentences", "options", "message"),
-    [
-        ("bert", ["a", "b", "", "c"], {}, r"^position 2 \(''\): .* makes no token"),
-        ("bert", "hello", None, "sentences is .hello.: give a list of text"),
-        ("bert", ["a", None], {}, r"sentences is \[.a., None\]: give a list of text"),
-    ],
-)
-def test_what_cannot_be_embedded_is_named(encoders, name, sentences, options, message) -> None:
-    sentences = sentences if options is None or isinstance(sentences, list) else [sentences]
-    with pytest.raises(ValueError, match=message):
-        embed(encoders[name], sentences, **(options or {}))
+def test_what_cannot_be_embedded_is_named(encoders) -> None:
+    with pytest.raises(ValueError, match=r"^position 2 \(''\): .* makes no token"):
+        embed(encoders["bert"], ["a", "b", "", "c"])
     with pytest.raises(ValueError, match="no pooling None"):
-        embed_poolings(encoders[name], SENTENCES, [])
+        embed_poolings(encoders["bert"], SENTENCES, [])
 
 
 def test_states_that_are_pairs_are_refused(encoders, monkeypatch) -> None:
@@ -210,7 +201,6 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
     ("change", "message"),
     [
         ({"de": 0}, " on 'tiny', language 'de', position 2, layer 2: the vector is zero"),
-        ({"de": np.nan}, "language 'de', position 2, layer 2: the vector holds NaN"),
         ({"en": -np.inf}, "language 'en', position 2, layer 2: the vector holds NaN or"),
     ],
 )

@@ -215,10 +215,6 @@ def without(name: str):
     )
 
 
-def having(name: str):
-    return lambda content: content | {"model": content["model"] | {name: torch.zeros(2)}}
-
-
 def options_changed(**changes):
     def change(content: dict) -> dict:
         content["cfg"]["model"] = argparse.Namespace(**(OPTIONS | changes))
@@ -232,11 +228,6 @@ def options_changed(**changes):
     [
         (without("layers.1.fc2.weight"), r"Missing key.*layer\.1\.output\.dense\.weight"),
         (without("embed_tokens.weight"), "has no roberta.embeddings.word_embeddings.weight"),
-        (having("encoder.sentence_encoder.layers.0.moe.weight"), r"Unexpected key.*0\.moe\.weight"),
-        (
-            having("encoder.sentence_encoder.layers.1.fc1.bias"),
-            r"size mismatch for roberta.*intermediate\.dense\.bias.*Size\(\[2\]\)",
-        ),
         (options_changed(encoder_attention_heads=None), "give heads="),
         (options_changed(activation_fn="maxout"), "maxout"),
         (lambda content: {"weights": content["model"]}, 'has no "model" entry'),

@@ -81,7 +81,7 @@ def packed_tensor(name: str, seed: int) -> tuple[bytes, list[float]]:
     return content, numbers
 
 
-def e5s1_file(seed: int = 1) -> tuple[bytes, dict[str, list[float]]]:
+def e5s1_file() -> tuple[bytes, dict[str, list[float]]]:
     """A whole file, and all numbers in it by the file's names."""
     sizes = (WIDTH, LAYERS, HEADS, INNER, len(PIECES), POSITIONS, TYPES)
     head = b"E5S1" + struct.pack("<i7ifi", 1, *sizes, 1e-12, 32)
@@ -95,7 +95,7 @@ def e5s1_file(seed: int = 1) -> tuple[bytes, dict[str, list[float]]]:
         for character, to in MAPPED.items()
     )
     head += struct.pack("<iI", len(MAPPED), len(entries)) + entries
-    made = {name: packed_tensor(name, seed + i) for i, name in enumerate(SHAPES)}
+    made = {name: packed_tensor(name, 1 + i) for i, name in enumerate(SHAPES)}
     place = len(head) + 4 + sum(2 + len(name) + 21 for name in SHAPES)
     directory = struct.pack("<i", len(SHAPES))
     for name, (content, numbers) in made.items():
@@ -438,7 +438,6 @@ def test_machines_that_cannot(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatc
     [
         (lambda f: (f / "config.json").open("a").write(" "), "so a file was changed"),
         (lambda f: (f / "config.json").unlink(), "is not whole"),
-        (lambda f: (f / "model.safetensors").unlink(), "is not whole"),
     ],
 )
 def test_a_folder_changed_by_hand_is_refused(change, words: str, shop: Shop, capsys) -> None:
@@ -464,8 +463,6 @@ def test_an_untrained_twin_by_name(shop: Shop) -> None:
     assert len({trained.fingerprint, *before}) == 3
     titles = [identity.title(name) for name in ("tiny@untrained", "tiny@untrained-2")]
     assert titles == ["tiny, untrained", "tiny, untrained 2"]
-    assert (twin.kind, twin.dim, twin.n_layers) == (trained.kind, trained.dim, trained.n_layers)
-    assert twin.tokenizer("the").input_ids == trained.tokenizer("the").input_ids
 
     def words(encoder: loading.Encoder) -> torch.Tensor:
         return encoder.model.get_input_embeddings().weight.clone()

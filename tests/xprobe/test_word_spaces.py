@@ -30,14 +30,14 @@ from xprobe.word_spaces import (
 DIM = 6
 
 
-def random(n: int = 40, dim: int = DIM, seed: int = 0) -> np.ndarray:
+def random(n: int = 40, seed: int = 0) -> np.ndarray:
     # Unequal variances and correlations.
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, dim)) @ rng.normal(size=(dim, dim))
+    return rng.normal(size=(n, DIM)) @ rng.normal(size=(DIM, DIM))
 
 
-def rotation(dim: int = DIM, seed: int = 5) -> np.ndarray:
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
+def rotation(seed: int) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(DIM, DIM)))[0]
 
 
 def written(path: Path, content: str) -> Path:
