@@ -17,7 +17,7 @@ from printed import mixing_claims
 from shared import mixing_tables
 from tests.tables import of
 from xlx.experiment.grids import Grid
-from xlx.measures import mixing
+from xlx.measures import information, mixing
 from xlx.measures.mixing import MixingError
 
 LANGUAGES = ("en", "de", "sw")
@@ -194,7 +194,7 @@ def test_a_moved_threshold_changes_no_auc() -> None:
     rng, labels = np.random.default_rng(4), np.repeat([0, 1, 2], 20)
     logits = rng.standard_normal((2, 3, 60, 3)) + 2 * np.eye(3)[labels]
     moved = logits + np.array([1.5, 0.0, 0.0]) * rng.random((2, 3, 1, 1))
-    evidence = [mixing_tables.evidence(x) for x in (logits, moved)]
+    evidence = [information.evidence(x) for x in (logits, moved)]
     one, other = (mixing.auc_values(x, labels == 0) for x in evidence)
     np.testing.assert_allclose(one, other, atol=1e-12)
     same = [mixing_tables.thresholds_by_cell(x, labels) for x in (logits, moved)]

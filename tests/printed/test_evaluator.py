@@ -139,7 +139,11 @@ def test_what_a_paper_says_is_quoted_and_what_is_ours_is_not(paper: type[Paper])
 
 def test_a_claim_is_asked_of_tables_that_are_made_up() -> None:
     """IGAP ahead of a measure of states in 13 and in 8 of 15; a model above another in one row."""
-    parts, result = igap_claims.better_than_states(pd.Series({"cosine": 13, "dot": 8}))
+    ahead = {"cosine": 13, "dot": 8}
+    right = pd.DataFrame({name: [0.6] * 15 for name in ("IGAP", *ahead)}).T
+    for name, wins in ahead.items():
+        right.loc[name, : wins - 1] = 0.5
+    parts, result = igap_claims.better_than_states(right, right.loc[[*ahead]])
     assert parts.tolist() == [True, False]
     assert result.startswith("better than cosine in 13, dot in 8 of 15, p at most 1.0")
     scores = pd.DataFrame({"Llama 3.1 70B": [0.4, 0.7], "Llama 3.1 8B": [0.5, 0.6]})
