@@ -351,8 +351,8 @@ def memory_table(
     strings.loc[MEAN_TARGET] = strings.mean()
     for model, of_model in measured.items():
         table[model] = as_points(of_model.gap_table(0.0, tolerance), "value").droplevel("source")
-        losses = of_model.losses(0.0, tolerance).items()
-        ahead[model] = crossed_interval(np.mean([wrong[x] - y for (_, x), y in losses], axis=0), n)
+        apart = [wrong[x] - y for (_, x), y in of_model.losses(0.0, tolerance).items()]
+        ahead[model] = crossed_interval(np.mean(apart, axis=0), n) if apart else (np.nan,) * 3
     return pd.DataFrame(table).join(strings.map(in_points)), pd.DataFrame(ahead, ENDS).T
 
 

@@ -137,3 +137,37 @@ def test_gains_beyond_other_readers() -> None:
         ends.append(igap.crossed_interval(values, np.arange(180) // 3)[1:])
         truth.append(values.mean())
     assert 0.92 < covered(np.array(ends).T, np.mean(truth)) < 0.985
+
+
+@pytest.mark.parametrize("n_groups", [48, 130])
+def test_labels(n_groups: int) -> None:
+    """A third of the examples has the label, of groups in unequal shares, and is harder."""
+    rng, names, of = world(n_groups)
+    mask = rng.random(len(names)) < rng.beta(1, 2, n_groups)[names]
+    scores = right(drawn(rng, names, 3), np.where(mask, 0.5, 0.7)) * mask
+    assert 0.925 <= covered(mixing.share_ends(of.estimate(scores, weights=mask)), 0.5) <= 0.975
+
+
+@pytest.mark.parametrize(("n_groups", "seeds"), [(48, (3, 3)), (130, (5, 3)), (391, (5, 5))])
+@pytest.mark.parametrize("of_seeds", [0.0, 0.02, 0.1])
+def test_paired_differences_of_models_with_seeds_of_their_own(
+    n_groups: int, seeds: tuple[int, int], of_seeds: float
+) -> None:
+    rng, names, of = world(n_groups)
+    draws = N_DRAWS if n_groups < 300 else N_DRAWS // 2
+    both = drawn(rng, names, sum(seeds), of_seeds, n_draws=draws)
+    one, other = right(both[: seeds[0]], 0.64), right(both[seeds[0] :], 0.58)
+    assert 0.925 <= covered(of.estimate(one, other).ends(), 0.06) <= 0.985
+
+
+def test_the_ratio_of_two_tails() -> None:
+    rng, n = np.random.default_rng(0), 240
+
+    def questions(n: int) -> tuple[np.ndarray, np.ndarray]:
+        hard = rng.standard_normal(n)
+        score = np.clip(np.round(stats.norm.cdf(-hard) * 45) / 30 - 0.2, 0, 1)
+        return score, np.exp(3.5 + 0.3 * hard + 0.6 * rng.standard_normal(n))
+
+    truth = mixing_2_paraphrase.tails(*questions(200_000), 0.2, np.arange(200_000) % 2)[0]
+    ends = np.array([mixing_2_paraphrase.tails(*questions(n))[1:] for _ in range(400)])
+    assert 0.92 <= covered(ends.T, truth) <= 0.98

@@ -219,21 +219,23 @@ def test_bad_correlations_are_named(change: dict, says: str) -> None:
         statistics.correlation(pairs.assign(**change).head(rows), x, "MD", **options)
 
 
-def transfer(n: int, seed: int) -> pd.DataFrame:
-    """Ordered pairs; a language has an effect on predictor and error, the same in both roles."""
+def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> pd.DataFrame:
+    """Ordered pairs in which predictor and error hold an effect of the source and of the target."""
     rng = np.random.default_rng(seed)
     source, target = (a.ravel() for a in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
     source, target = source[source != target], target[source != target]
-    x_of, e_of = rng.normal(size=(2, n))
-    x = x_of[source] + x_of[target] + rng.normal(size=len(source))
-    error = e_of[source] + e_of[target] + rng.normal(size=len(source))
+    x_source, e_source, x_target, e_target = rng.normal(size=(4, n))
+    if shared:  # a language has the same effect in both roles
+        x_target, e_target = x_source, e_source
+    x = x_source[source] + x_target[target] + rng.normal(size=len(source))
+    error = e_source[source] + e_target[target] + rng.normal(size=len(source))
     return pd.DataFrame(
         {
             "source": [f"l{i:02}" for i in source],
             "target": [f"l{i:02}" for i in target],
             "LD": x,
             "MD": rng.normal(size=len(source)) - 0.7 * x,
-            "accuracy": 0.5 * x + error,
+            "accuracy": slope * x + error,
         }
     )
 
@@ -383,3 +385,41 @@ def test_fitted_line_is_the_prediction_of_statsmodels() -> None:
     assert (wide["high"] - wide["low"] > found["high"] - found["low"]).all()
     with pytest.raises(ValueError, match="choose classical, robust"):
         regressions.fitted_line(table, "LD", "accuracy", errors="dyadic")
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    # Kernel 1[u_i < v_j] over random corpora of 40 sentences: the truth is known by construction.
+    rng = np.random.default_rng(2)
+    truth = stats.norm.cdf(0.3 / np.sqrt(2))
+    covered = 0
+    for _ in range(400):
+        u, v = rng.normal(size=40), rng.normal(0.3, 1, size=40)
+        matrix = (u[:, None] < v).astype(float)
+        np.fill_diagonal(matrix, np.nan)
+        held = np.nansum(matrix, axis=0) + np.nansum(matrix, axis=1)
+        left_out = (np.nansum(matrix) - held) / (39 * 38)
+        error = statistics.left_out_error(np.nanmean(matrix), left_out, np.ones(40))
+        low, high = statistics.interval(np.nanmean(matrix), error)
+        covered += low <= truth <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def coverage(shared: bool) -> dict[str, float]:
+    """How often the intervals of each kind hold the true slope."""
+    held = []
+    for seed in range(100):
+        table = transfer(18, seed, shared=shared)
+        view = regressions.regression(table, "accuracy", ["LD"], clusters=PAIR).table
+        view = view[view["term"] == "LD"].set_index("errors")
+        held.append((view["low"] <= 0.5) & (view["high"] >= 0.5))
+    return pd.DataFrame(held).mean().to_dict()
+
+
+@pytest.mark.slow
+def test_only_intervals_that_know_what_rows_share_cover() -> None:
+    other, same = coverage(shared=False), coverage(shared=True)
+    assert max(other["classical"], other["robust"]) < 0.75
+    assert 0.86 <= other["clustered"] <= 0.98
+    assert same["classical"] < 0.6
+    assert same["clustered"] < 0.8  # a language is the same as source and as target
+    assert 0.8 <= same["dyadic"] <= 0.98

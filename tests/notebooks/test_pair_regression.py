@@ -140,3 +140,34 @@ def test_inference_is_regressed_with_levels_of_runs() -> None:
     table = table.set_index(["way", "term"])
     assert table.loc[("levels", "LD"), "coefficient"] == pytest.approx(-1.5, abs=0.15)
     assert table.loc[("hypotheses, from English", "MD"), "coefficient"] == pytest.approx(0.1)
+
+
+def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.Series:
+    """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
+
+    One share per interval: the paper's (ordinary errors), clustered errors, the cross-classified
+    model. Levels of languages go with LD.
+    """
+    rows, rng = [], np.random.default_rng(seed)
+    for _ in range(n_worlds):
+        pairs = world(n_languages, rng, linked=0.5)
+        plain = regressions.regression(
+            pairs, "accuracy", pair_regressions.LD_AND_MD, clusters=ENDS
+        ).table
+        plain = plain[plain["term"] == "LD"].set_index("errors")
+        ways = {
+            "all pairs independent": plain.loc["classical"],
+            "clustered by source and target": plain.loc["clustered"],
+            "cross-classified": pair_regressions.cross_classified(
+                pairs, pair_regressions.LD_AND_MD
+            ).iloc[0],
+        }
+        rows.append({way: fit["low"] < 0 < fit["high"] for way, fit in ways.items()})
+    return pd.DataFrame(rows).mean()
+
+
+@pytest.mark.slow
+def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
+    found = coverage(60, 12, seed=1)
+    assert 0.9 <= found["cross-classified"] <= 1
+    assert found["all pairs independent"] < 0.7
