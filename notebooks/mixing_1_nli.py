@@ -53,7 +53,7 @@ def beside_alone(
     return pd.concat(tables, ignore_index=True)
 
 
-def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
+def levels_and_gains(table: pd.DataFrame) -> pd.DataFrame:
     """`knowledge` as text, "63.8; +5.9 (2.8 to 8.8)": measures in columns."""
     both, adds = (table[table["what"] == what] for what in ("both", "premise adds"))
     adds = adds.reset_index(drop=True)

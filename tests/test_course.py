@@ -291,7 +291,7 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
     titles = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     for part in ("60 minutes", "After this hour you can", "Predict, then run", "Discussion"):
         assert titles.count(part) == 1, part
-    minutes = re.findall(r"^\| (\d+) \| (read \[)?", titles, re.M)
+    minutes = re.findall(r"^- (\d+) minutes: (read \[)?", titles, re.M)
     assert sum(int(n) for n, _ in minutes) == 60
     assert sum(bool(of) for _, of in minutes) == 2
     code = [cell.source for cell in cells if cell.cell_type == "code"]
