@@ -161,7 +161,14 @@ def front_page(
     others = across.drop("pairs of texts")["score"]
     read = {kind: best_row(table, "subject", "accuracy") for kind, table in probes.items()}
     numbers = {
-        "ABX": [last[encoder], top["bag"], least[encoder], of_twin],
+        "ABX": [
+            last[encoder],
+            top["bag"],
+            least[encoder],
+            of_twin,
+            least["bag"],
+            least["English alone"],
+        ],
         "MEXA": [*mu[encoder][targets], *letters[targets], *mu[decoder][targets]],
         "IGAP": [*lost[["value", "low", "high"]], lost["guess"], shared],
         "within/across": [english.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],
@@ -170,14 +177,17 @@ def front_page(
             top[decoder],
             last[decoder],
             least[decoder],
+            least["bag of the decoder"],
             *gaps["value"].loc[["es", "ur", "sw"]],
         ],
     }
     assumed = {
         "the last layer of the encoder is its best for meaning": last[encoder] == top[encoder],
         "training raises LD": least[encoder] > of_twin,
+        "a model of English has more": least["English alone"] > least[encoder],
         "letters beat the decoder, second language": letters[targets[1]] > mu[decoder][targets[1]],
         "more than half is kept": lost["kept_low"] > 0.5,
+        "and less in two": (gaps["kept_high"].loc[["ur", "sw"]] < 0.5).all(),
         "inference crosses": across["low"].iloc[0] > 0,
         "no rival gains a point": others.max() < 0.01,
     }
