@@ -134,6 +134,11 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
     for name, pooling in EARLIER.items():
         with settings(dtype="float32"):
             parts[f"mu of {name}"] = alignment(name, pooling, None)["mu"]
+    for name in (x for x in MODELS if x != model):
+        other = held_out.plans()[name]
+        with settings(dtype=other.dtype):
+            scores = aligned(name, other)
+        parts[f"mu of {name}"] = None if scores is None else scores["mu"]
     table = pd.DataFrame({name: x for name, x in parts.items() if x is not None}).loc[codes]
     return table.assign(family=mexa_tables.language_families(codes))
 
@@ -160,7 +165,7 @@ def of_languages(model: str, plan: Plan) -> Quantities:
         values["mu above idf bag"] = (table["mu"] > table["idf bag"]).mean()
     for outcome in {"topics", "bits"} & {*table} if "mu" in table else ():
         rows = table[~(table["illegible"] > ILLEGIBLE)].dropna(subset=["mu", outcome])
-        others = [x for x in table if x.startswith("mu of")]
+        others = [x for x in rows if x.startswith("mu of") and rows[x].notna().all()]
         r = _correlation(rows, "mu", outcome)
         rest = _correlation(rows, "mu", outcome, given=others)
         values[f"r mu {outcome}"] = r.value, r.low, r.high
@@ -209,8 +214,11 @@ def calibrated(rows: pd.DataFrame) -> float:
 
 
 def of_layers(model: str, _: Plan) -> Quantities:
-    """LD where it is lowest, matched MD and retrieval where they are highest; the twin's LD."""
-    trained, _, twin = held_out.controlled(model)
+    """LD where it is lowest, matched MD and retrieval where they are highest; the twin's LD.
+
+    A twin and its model are compared in the few languages that twins are asked in.
+    """
+    trained, _, again, twin = held_out.controlled(model)
     if trained is None:
         return {}
     ld, md, retrieval = (average(trained, x, by=["layer"]) for x in ("LD", MATCHED, "retrieval"))
@@ -224,8 +232,8 @@ def of_layers(model: str, _: Plan) -> Quantities:
     }
     values["matched MD peak, H5"] = values["matched MD peak"]
     values["matched MD fall to the end"] = _at(md, peak, md, -1)
-    if twin is not None:
-        random = average(twin, "LD", by=["layer"])
+    if twin is not None and again is not None:
+        random, ld = (average(x, "LD", by=["layer"]) for x in (twin, again))
         values["LD lowest, twin"] = random.score.min()
         lowest = random.score.argmin(), ld, ld.score.argmin()
         values["LD lowest, twin less trained"] = _at(random, *lowest)
@@ -453,6 +461,8 @@ def judged(values: pd.DataFrame) -> pd.DataFrame:
         isinstance(bound, str) and bounded(bound, value)
         for bound, value in table[["bound", "measured"]].to_numpy()
     ]
+    reached = table["refuted"].str.contains("reaches 0", na=False) & (table["low"] <= 0)
+    table["holds"] &= ~reached
     ends = table[["id", "bound", "measured", "low", "high"]].to_numpy()
     table["p"] = table["p"].fillna(pd.Series([_p_value(*row) for row in ends]))
     return table
@@ -475,8 +485,8 @@ def _p_value(name: str, bound: object, value: float, low: float, high: float) ->
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Hypotheses by model, the failed first: ``verdict`` failed, held or open.
 
-    Failed: its bound does not hold. Open: it is not measured yet, it had no bound, or it holds and
-    is not sure (Holm over all p values).
+    Failed: its bound does not hold, or its interval reaches what refutes it. Open: it is not
+    measured yet, it had no bound, or it holds and is not sure (Holm over all p values).
     """
     rows = table[table["hypothesis"].notna()].copy()
     rows["p, Holm"] = holm(rows["p"].dropna())

@@ -81,6 +81,15 @@ def test_what_came_is_set_beside_what_was_foreseen() -> None:
     assert less.loc[("mu", "by_subwords"), "ours"] == pytest.approx(0.99 / 16)
 
 
+@pytest.mark.parametrize(("low", "verdict"), [(-0.1, "failed"), (0.0, "failed"), (0.05, "held")])
+def test_an_interval_that_reaches_what_refutes_it_fails(low: float, verdict: str) -> None:
+    key = "mu above idf bag, 1.5 less 0.5 billion"
+    row = {"model": predictions.SIZES[0], "id": key, "measured": 0.2, "low": low, "high": 0.3}
+    judged = predictions.judged(pd.DataFrame([row | {"p": np.nan}]))
+    verdicts = predictions.verdicts(judged).set_index("id")["verdict"]
+    assert verdicts[key] == verdict
+
+
 def test_a_course_over_layers_is_set_beside_its_shifts() -> None:
     rng, depth = np.random.default_rng(1), np.linspace(0, 1, 25)
     lens, other = rng.normal(size=(2, 25))

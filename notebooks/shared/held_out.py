@@ -139,22 +139,36 @@ def asked_of(name: str, call: Callable[..., Any], *rest: object, **options: obje
 
 
 def on_wmt(
-    model: str, call: Callable[..., Any], subject: Subject | str, *rest: object, **options: object
+    model: str,
+    call: Callable[..., Any],
+    subject: Subject | str,
+    *rest: object,
+    few: bool = False,
+    **options: object,
 ) -> Any:
-    """`stored`: what a call gives of a model, its twin or its bag on its `wmt`, as its plan has."""
+    """`stored`: what a call gives of a model, its twin or its bag on its `wmt`, as its plan has.
+
+    ``few``: in the few languages that a twin is asked in.
+    """
     plan = plans()[model]
+    plan = replace(plan, wmt=languages("few wmt")) if few else plan
     text, reading = wmt(plan), {"pooling": "mean", "max_length": None}
     with settings(dtype=plan.dtype):
         return stored(call, [as_subject(subject, reading)], text, *rest, **options)
 
 
 def controlled(model: str) -> list[PairScores | None]:
-    """LD, MD, matched MD and retrieval by `on_wmt` of a model, its bag and its untrained twin.
+    """LD, MD, matched MD and retrieval by `on_wmt` of a model, and of its bag of subwords.
 
-    All three bear the model's name, marked as held out.
+    Then of the model and of its untrained twin in few languages. All bear the model's name, marked.
     """
-    subjects = (model, BagOfSubwords(model), twin_of(model))
-    scored = [on_wmt(model, subject_scores, x, SCORED) for x in subjects]
+    subjects = [
+        (model, False),
+        (BagOfSubwords(model), False),
+        (model, True),
+        (twin_of(model), True),
+    ]
+    scored = [on_wmt(model, subject_scores, x, SCORED, few=few) for x, few in subjects]
     return [x and replace(x[0], model=MARKED[model]) for x in scored]
 
 
