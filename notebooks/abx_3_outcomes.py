@@ -835,7 +835,7 @@ def best_checkpoints(
     )
     table = table.assign(panel=table["task"] + ":\n" + table["model"])
     on = heatmap(table, "checkpoint", "language", "less", col="panel", style=style)
-    return on.done("training step")
+    return asking("How far is each language from its last score?", on.done("training step"))
 
 
 @styled
@@ -845,12 +845,11 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     ``rules`` has ``panel``, ``language`` and ``delta``; languages by the size of their ``delta``.
     """
     sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
-    style = Lanes(
-        items=[*sizes.index], interval=False, names=names.get, shift=0, lane=0.05, width=3.3
-    )
-    on = lanes(rules, "delta", "language", hue="model", col="panel", style=style)
+    size = {"lane": 0.05, "width": 3.3, "looks": look("0.3", "o")}
+    style = Lanes(items=[*sizes.index], interval=False, names=names.get, shift=0, **size)
+    on = lanes(rules, "delta", "language", col="panel", style=style)
     across(on, 0, **ZERO)
-    figure = on.done("score at the checkpoint of lowest LD, less that at the last")
+    figure = on.done("score there, less that at the last checkpoint (0: it is the last)")
     return asking("Is the checkpoint of lowest LD the better choice?", figure)
 
 
@@ -877,7 +876,7 @@ def transfer_matrices(
         columns=languages,
         sharex=False,
         sharey=False,
-        cell=(2.65 / n, 2.65 / n),
+        cell=(3.5 / n, 3.5 / n),
         edge=(0.7, 1.5),
         turned=90,
         bar_by="task",
@@ -907,6 +906,7 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
         looks=look("0.5", "o", alpha=0.6),
         items=order(summary, "item"),
         labels="a target",
+        names=pair_regressions.in_words,
         spread=0.3,
         shift=-0.1,
         lane=0.12,
@@ -918,4 +918,5 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     style = Lanes(looks=mean, labels="mean, with interval", shift=0.32)
     lanes(summary, "mean", "item", style=style, on=on)
     across(on, CHANCE)
-    return on.done("share of random sources that the chosen one beats", handles=[chance_line()])
+    figure = on.done("share of the other sources that it beats", handles=[chance_line()])
+    return asking("Is the source of lowest LD better than one drawn by lot?", figure)

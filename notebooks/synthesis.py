@@ -28,7 +28,7 @@ from xlx.experiment.probing import cross_lingual, probe_topics
 from xlx.experiment.scoring import Subject
 from xlx.measures import mixing, statistics
 from xlx.measures.abx import PairScores
-from xlx.plots.panels import across, parts
+from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
 from xlx.plots.style import MODELS, ZERO, look, looks, styled
 from xlx.subjects.identity import Name
@@ -379,11 +379,13 @@ def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> Figure:
         looks={"language": look("0.5", "o")}, size=6, alpha=0.5, width=2.7, height=2.6, wrap=3
     )
     on = scatter(points, "mu", "score", hue="kind", col="model", style=style)
-    bold = {name: shown | {"marker": "", "linewidth": 2} for name, shown in looks([*mu]).items()}
+    bare = {name: shown | {"marker": ""} for name, shown in looks([*mu]).items()}
     labels = {name: f"line of {name}" for name in mu}
-    on = curves(lines, "x", "y", hue="model", style=Curves(looks=bold, labels=labels), on=on)
-    for model, axes in on.axes.items():
-        for _, line in parts(lines[lines["model"] != model], "model"):
-            axes.plot(line["x"], line["y"], color="0.7", linewidth=1, label="lines of the others")
+    style = Curves(looks=bare, labels=labels)
+    curves(lines.rename(columns={"model": "line"}), "x", "y", "line", style=style, on=on)
+    own = Curves(looks={x: bare[x] | {"linewidth": 3} for x in bare}, labels=labels)
+    curves(lines, "x", "y", "model", style=own, on=on)
+    for axes in on.axes.values():
         axes.set(xlim=(-0.03, 1.03), ylim=(0, 1))
-    return on.done("MEXA score μ (share of hits)", "accuracy on topics")
+    figure = on.done("MEXA score μ (share of hits)", "accuracy on topics")
+    return asking("Does the line of one model fit another?", figure)

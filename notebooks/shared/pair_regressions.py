@@ -230,7 +230,14 @@ def improvements(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 # --- figures --------------------------------------------------------------------------------------
 
 #: What is regressed, as an axis says it.
+WORDS = {"POS": "parts of speech", "NER": "names", "NLI": "inference"}
 REGRESSED = {"above": "accuracy − commonest label", "f1": "F1 of entities", "accuracy": "accuracy"}
+
+
+def in_words(row: str) -> str:
+    """ "POS, last checkpoint" as "parts of speech, last checkpoint"."""
+    task, *rest = row.split(", ")
+    return ", ".join([WORDS.get(task, task), *rest])
 
 
 @styled
@@ -239,6 +246,7 @@ def learning_scatter(
     lines: pd.DataFrame,
     statistics: Mapping[tuple[str, str], str],
     measures: Mapping[str, str],
+    question: str,
     xlabel: str = "LD of a language",
     label: str | None = "language",
 ) -> Figure:
@@ -256,14 +264,15 @@ def learning_scatter(
         named += [*off.nsmallest(2).index, *off.nlargest(2).index]
     if label:
         table["written"] = table[label].where(table.index.isin(named), "")
-    style = Points(width=2.7, size=9, alpha=0.7 if label else 0.25, sharex="row", sharey="col")
-    on = scatter(table, "LD", "accuracy", hue="model", row="model", col="task", style=style)
+    size = {"width": 2.7, "size": 9, "alpha": 0.7 if label else 0.25}
+    style = Points(looks=look("0.4", "o"), sharex="row", sharey="col", **size)
+    on = scatter(table, "LD", "accuracy", row="model", col="task", style=style)
     curves(lines, "x", "y", style=Curves(looks=look(BLACK, "")), on=on)
-    on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
+    on.titles(lambda key: f"{key[0]}: {WORDS[key[1]]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
         axes.set_ylabel(REGRESSED[measures.get(task, "accuracy")], fontsize=8)
         axes.locator_params(axis="x", nbins=5)
-    return on.done(xlabel)
+    return asking(question, on.done(xlabel))
 
 
 @styled
@@ -277,13 +286,13 @@ def coefficients(table: pd.DataFrame, question: str) -> Figure:
     table = table[table["row"].isin(table.loc[table["model"] != "printed", "row"])]
     shown = {name: x | {"linewidth": 1.5} for name, x in looks(order(table, "model")).items()}
     labels = {"printed": "the paper's (no interval)"}
-    style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels)
+    style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels, names=in_words)
     on = lanes(table, "coefficient", "row", hue="model", col="term", style=style)
     across(on, 0, **ZERO)
     on.titles(lambda name: f"for 0.01 more {name}")
     for axes in on.axes.values():
         axes.set_xlim(-8, 8)  # one interval of NER is four times as wide
-    figure = on.done("points of the score (NER: F1, else accuracy; axis cut at 8)")
+    figure = on.done("points of the score (left: worse, right: better; axis cut at 8)")
     return asking(question, figure)
 
 
