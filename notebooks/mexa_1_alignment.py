@@ -27,7 +27,7 @@ from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import order, rows_of
 from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
-from xlx.plots.style import BAG, GUESSING, handle, looks, styled
+from xlx.plots.style import GUESSING, TWIN, handle, look, looks, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text import languages, parallel
@@ -52,7 +52,7 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         bar="MEXA score μ (share of hits)",
     )
     on = heatmap(table, "layer", "language", "mu", col="panel", style=style)
-    return on.done("layer (0: embeddings)")
+    return asking("In which layer is a language near English?", on.done("layer (0: embeddings)"))
 
 
 @styled
@@ -60,21 +60,30 @@ def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, 
     """Mean score of groups of languages by layer, one panel per model (Figure 3).
 
     ``table`` has ``model``, ``states``, of which the last are drawn, ``language``, ``layer`` and
-    ``mu``. ``floor``, by language, is drawn across, dashed: the score of the bag of letters.
+    ``mu``. ``floor``, by language, is drawn across, dotted: the score of the bag of letters.
+    Untrained twins are hollow, in the panel of their model.
     """
     table = rows_of(table, states=table["states"].iloc[-1])
     table = table.assign(group=table["language"].map(groups_of))
     table = table.groupby(["model", "group", "layer"], sort=False)["mu"].mean().reset_index()
     groups = looks(sorted(order(table, "group")), {})
-    style = Curves(looks=groups, wrap=2, width=3.2, height=1.9)
-    on = curves(table, "layer", "mu", hue="group", col="model", style=style)
+    twin = table["model"].str.endswith(mexa_tables.UNTRAINED)
+    style = Curves(looks=groups, wrap=3, height=1.9)
+    on = curves(table[~twin], "layer", "mu", hue="group", col="model", style=style)
+    hollow = Curves(looks={x: groups[x] | TWIN for x in groups}, labels=dict.fromkeys(groups, "_"))
+    twins = table[twin].assign(model=table["model"].str.removesuffix(mexa_tables.UNTRAINED))
+    curves(twins, "layer", "mu", hue="group", style=hollow, on=on)
     for axes in on.axes.values():
         for group, mu in floor.groupby(groups_of).mean().items():
-            axes.axhline(mu, **BAG | {"color": groups[group]["color"]})
+            axes.axhline(mu, **GUESSING | {"color": groups[group]["color"]})
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         axes.set_ylim(bottom=0)
-    handles = [handle("bag of letters", BAG)]
-    return on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
+    handles = [
+        handle("bag of letters", GUESSING),
+        handle("before training", look("0.3", "o") | TWIN),
+    ]
+    figure = on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
+    return asking("In which layer is a model above spelling?", figure)
 
 
 # --- sentences on a plane -------------------------------------------------------------------------
@@ -96,16 +105,15 @@ def sentence_places(
 
 @styled
 def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """`sentence_places`, one panel per layer (Figure 4)."""
-    table = places.assign(language=places["language"].map(names))
+    """`sentence_places` in the languages of ``names``, one panel per layer (Figure 4)."""
+    table = places.assign(language=places["language"].map(names)).dropna()
     style = Points(wrap=3, height=2.6)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
-    for axes, part in on.each(table):
+    for axes in on.axes.values():
         axes.set(xticks=[], yticks=[])
-        for i, (name, rows) in enumerate(part.groupby("language")):
-            axes.annotate(name[-3:-1], rows[["x", "y"]].iloc[4 * i])
     on.titles("layer {}".format)
-    return on.done("first dimension of t-SNE", "second dimension")
+    figure = on.done("a point is a sentence; near points are alike (t-SNE)")
+    return asking("Do languages lie together in the middle layer?", figure)
 
 
 # --- the highest layer, beside what knows no language ---------------------------------------------
@@ -209,6 +217,9 @@ GROUPS = {
     "below the bag of letters": "share > 0 and mu < letters",
     "Latin script": "share > 0 and script == 'Latin'",
 }
+SCRIPTS = {"Latin": "Latin script", "other": "other scripts"}
+#: What the axis of shares names, in per cent.
+SHARES = (0.01, 0.03, 0.1)
 #: What is held of μ and the share of text.
 GIVEN = {"nothing": [], "letters": ["letters"], "letters and script": ["letters", "latin"]}
 
@@ -260,16 +271,14 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
     panel = pd.Categorical(points["model"].map(titles), titles.values())
     points = points.assign(panel=panel, mu=points["mu"].clip(upper=1))  # read off at 1.01
     points = points.dropna(subset="panel").sort_values(["panel", "script"])
-    style = Points(size=9, alpha=0.75, wrap=3, height=2.1)
+    style = Points(size=9, alpha=0.75, wrap=3, height=2.1, labels=SCRIPTS)
     on = scatter(points, "letters", "mu", hue="script", col="panel", style=style)
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    return on.done(
-        "MEXA score of the bag of letters (share of hits)",
-        "MEXA score of the model",
-        handles=[line("equal", "--", "0.4")],
-    )
+    labels = "MEXA score of the bag of letters (share of hits)", "MEXA score of the model"
+    figure = on.done(*labels, handles=[line("equal", "--", "0.4")])
+    return asking("Do larger models find more than spelling does?", figure)
 
 
 def share_correlations(points: pd.DataFrame) -> pd.DataFrame:
@@ -311,12 +320,13 @@ def share_points(points: pd.DataFrame, r: Sequence[str]) -> Figure:
     panels = dict(zip(r, (points["mu"], left), strict=True))
     table = pd.concat([points.assign(mu=mu, panel=panel) for panel, mu in panels.items()])
     rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
-    table["written"] = table["label"].str[:3].where((rank <= 4) | (rank > len(points) - 4), "")
-    style = Points(wrap=2, width=3.6, height=3.2, sharey=False)
+    written = table["label"].map(lambda label: languages.kind_of_language(label)[0])
+    table["written"] = written.where((rank <= 3) | (rank > len(points) - 3), "")
+    style = Points(wrap=2, width=3.6, height=3.2, sharey=False, labels=SCRIPTS)
     on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
     labels = "MEXA score μ (share of hits)", "μ less what the bag of letters predicts"
     for axes, label in zip(on.axes.values(), labels, strict=True):
-        axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
+        axes.set_xticks(np.log10(SHARES), map(str, SHARES))
         axes.margins(0.12)
         axes.set_ylabel(label, fontsize=9)
     question = "Is a language aligned better if more of it was read?"
