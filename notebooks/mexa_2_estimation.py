@@ -31,7 +31,7 @@ from xlx.measures import statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import parts
 from xlx.plots.primitives import Curves, Points, curves, scatter
-from xlx.plots.style import HALO, TINY, VERMILION, handle, look, styled
+from xlx.plots.style import VERMILION, look, styled
 from xlx.results import paths
 from xlx.results.settings import settings
 from xlx.subjects import identity
@@ -383,11 +383,11 @@ def estimate_lines(table: pd.DataFrame, n_choices: Mapping[str, int]) -> pd.Data
 def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figure:
     """Scores of a task against those that MEXA leads to expect, one point per language (Figure 1).
 
-    ``table`` is of `adjusted_scores`; one bar shows a typical interval. ``lines`` has ``panel``,
+    ``table`` is of `adjusted_scores`. ``lines`` has ``panel``,
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    style = Points(size=8, width=2.3, height=2.2, labels="a language", wrap=2, sharex=False)
+    style = Points(size=8, width=3.4, height=2.4, labels="a language", wrap=2, sharex=False)
     on = scatter(table, "expected", "score", col="panel", style=style)
     style = Curves(
         looks={
@@ -402,29 +402,8 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
         },
     )
     curves(lines, "x", "y", hue="kind", style=style, on=on)
-    reach = table["score"].max() - min(table["score"].min(), 0)
-    for axes, rows in on.each(table):
-        # Named are the ends, away from the line, which rises and stops at the last point.
-        below = dict.fromkeys([rows["score"].idxmin(), rows["expected"].idxmax()], (5, -7))
-        for index, place in (below | {rows["score"].idxmax(): (-4, 7)}).items():
-            name, *point = rows.loc[index, ["language", "expected", "score"]]
-            axes.annotate(
-                name, point, place, textcoords="offset points", fontsize=TINY, path_effects=HALO
-            )
-        half = (rows["high"] - rows["low"]).median() / 2
-        if half > 0:
-            axes.errorbar(
-                [0.95],
-                [half + 0.03 * reach],
-                yerr=half,
-                color="0.35",
-                capsize=2,
-                linewidth=1,
-                transform=axes.get_yaxis_transform(),
-            )
     on.titles(lambda key: f"{key} of layers")
-    typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
-    figure = on.done(xlabel, f"score of the task {table['task'].iloc[0]}", handles=[typical])
+    figure = on.done(xlabel, f"share right, {table['task'].iloc[0]}")
     return asking("Does alignment tell the score in a language?", figure)
 
 
