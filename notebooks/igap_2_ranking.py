@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from shared import ranking
 from shared.claims import ENDS, crossed
-from shared.shown import as_points, in_points
+from shared.shown import as_points, asking, in_points
 from xlx.experiment.transfers import DIRECTION, Transfers, TransferTask, transfer_task
 from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
@@ -451,7 +451,9 @@ def ranking_dots(
         zorder=0,
         label="mean, languages permuted",
     )
-    return on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")
+    axes.use_sticky_edges = False
+    figure = on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")
+    return asking("Which metric puts targets in the right order?", figure)
 
 
 @styled
@@ -482,10 +484,11 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     )
     on = heatmap(table, "target", "source", "value", style=style)
     handles = [Patch(label="same language: 0 by definition", **HATCHED)]
-    if directions["igap"].isna().any():
+    if shown["igap"].isna().any():
         dash = {"marker": "$–$", "color": "black"}
         handles.append(Line2D([], [], linestyle="none", label="no model in the window", **dash))
-    return on.done("target, from the least lost to the most", "source", handles=handles)
+    figure = on.done("target, from the least lost to the most", "source", handles=handles)
+    return asking("How much is lost from each source to each target?", figure)
 
 
 @styled
@@ -498,4 +501,5 @@ def ratio_curves(table: pd.DataFrame) -> Figure:
         axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
         axes.set_ylabel(f"{rows['measure'].iloc[0]} (%)")
     on.titles({})
-    return on.done("share of random labels", handles=[handle("guessing", GUESSING)])
+    figure = on.done("share of random labels", handles=[handle("guessing", GUESSING)])
+    return asking("Does a model that learns noise cross languages?", figure)
