@@ -186,7 +186,7 @@ def front_page(
         "training raises LD": least[encoder] > of_twin,
         "a model of English has more": least["English alone"] > least[encoder],
         "letters beat the decoder, second language": letters[targets[1]] > mu[decoder][targets[1]],
-        "more than half is kept": lost["kept_low"] > 0.5,
+        "about half is kept": abs(lost["value"] / shared - 0.5) < 0.02,
         "and less in two": (gaps["kept_high"].loc[["ur", "sw"]] < 0.5).all(),
         "inference crosses": across["low"].iloc[0] > 0,
         "no rival gains a point": others.max() < 0.01,
