@@ -412,10 +412,10 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
             for level in rows_of(bags, model=model, task=task)["score"]:
                 axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
         if part == "form":
-            axes.set_ylim(0.45, 1.02)
+            axes.set_ylim(0.35, 1.02)
     across(on, y=CHANCE)
     handles = [handle(label, line) for label, line in LINES.items()]
-    on.titles(lambda key: f"{key[1]}: {key[0]}")
+    on.titles(lambda key: f"{key[1].removesuffix(', held out')}: {key[0]}")
     handles += [chance_line("chance of LD and MD")]
     figure = on.done(LAYER, "share of comparisons, or of sentences", handles=handles)
     return asking("In which layers is form, in which is meaning?", figure)
