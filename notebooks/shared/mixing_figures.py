@@ -37,10 +37,15 @@ PARTS = {
     "PI": ("sentence 1", "sentence 2"),
     "QA": ("context", "question"),
 }
+#: What a model taught in two languages is set against.
+AGAINST = {
+    "baseline": "less a model taught in English alone",
+    "hypothesis alone": "less one that reads the hypothesis alone",
+}
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
 _WHOLE, _DECIMAL = 0.14, 0.45
 #: Columns up to which numbers are written in the cells.
-_NUMBERED = 12
+_NUMBERED = 9
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
@@ -74,7 +79,7 @@ def grid_maps(
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
     if len(others) <= _NUMBERED:
         table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
-    scale, label = None, f"{unit} (%; bright: high)"
+    scale, label = None, {x: f"{unit} (%; bright: high)" for x in models}
     if middle is not None:
         if "low" in table:  # a printed score has no interval
             low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
@@ -88,6 +93,7 @@ def grid_maps(
         columns=others,
         wrap=columns,
         bar=label,
+        bar_by="model" if scale is None else None,
         edge=(0.7, 1.5),
         cell=(min(0.36, room / columns), 0.24),
         norm=scale,
@@ -101,7 +107,7 @@ def grid_maps(
         axes.tick_params(axis="x", labelsize=small)
     figure = on.done(second, first, handles=[framed_handle("within a language")])
     what = "added" if middle == 0 else "right"
-    return asking(f"Is as much {what} where the two parts are in two languages?", figure)
+    return asking(f"Is as much {what} where {first} and {second} differ in language?", figure)
 
 
 @styled
@@ -114,7 +120,8 @@ def within_across(
     where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
     between the two points.
     """
-    return _settings(table, "language", f"{unit} (%)", chance=chance)
+    figure = _settings(table, "language", f"{unit} (%)", chance=chance)
+    return asking("How much is lost where the two parts differ in language?", figure)
 
 
 @styled
@@ -135,8 +142,9 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
     ``table`` has ``task``, ``model``, ``condition`` ("original", "shuffled", a baseline),
     ``setting``, ``score``, ``low`` and ``high``; ``chance`` maps a task to the score of guessing.
     """
-    label = "mean score over languages (%)"
-    return _settings(table, "condition", label, "model", "task", chance or None)
+    label = "mean accuracy over languages (%)"
+    figure = _settings(table, "condition", label, "model", "task", chance or None)
+    return asking("What is left where words are shuffled?", figure)
 
 
 @styled
@@ -168,16 +176,16 @@ def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
     ``condition``, ``gain``, ``gain_low`` and ``gain_high``, as `mixing_3_controls.pair_table`
     gives them, in ``unit``.
     """
-    rows = table[table["condition"] != table["condition"].iloc[0]]
+    rows = table[table["condition"].isin(AGAINST)]
     rows = rows.assign(low=rows["gain_low"], high=rows["gain_high"])
-    names = rows["condition"].unique()
     words = {"l1": "the first", "l2": "the second", "*": "any"}
     style = Lanes(
         scale=100,
         wrap=2,
         width=3.4,
         lane=0.14,
-        labels={name: f"less {name}" for name in names},
+        looks=looks(AGAINST),
+        labels=AGAINST,
         names=lambda row: "premise in {}, hypothesis in {}".format(*map(words.get, row.split("-"))),
     )
     on = lanes(rows, "gain", "row", hue="condition", col="pair", style=style)
