@@ -57,11 +57,6 @@ OWN = "nearest of the same language"
 EARLY = 1 / 30
 #: Above zero where LD "gradually recovers".
 LATER = "LD later, to the last"
-BAG_LINE = "bag of subwords: LD, matched MD"
-LINES = {
-    "untrained twin": look("0.3", "o") | style.TWIN,
-    BAG_LINE: style.BAG,
-}
 
 
 #: Rows whose similarities to all sentences are held at once.
@@ -378,10 +373,10 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
     maps a label ("a bag of subwords") to a table of ``model``, ``task`` and ``score``; a task that
     it lacks has no line.
     """
-    tasks = shown(table)
+    tasks = ["LD", MATCHED]
     on = scored(table, "checkpoint", tasks, Curves(even=True, width=3.9, height=2.5))
     figure = on.done(STEP, "share of comparisons", handles=with_lines(on, references, tasks))
-    return asking("While a model learns, does it stop telling languages apart?", figure)
+    return asking("While a model learns, does form give way to meaning?", figure)
 
 
 def kinds() -> dict[str, str]:
@@ -391,12 +386,13 @@ def kinds() -> dict[str, str]:
 
 
 @styled
-def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFrame) -> Figure:
+def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame) -> Figure:
     """Scores over layers, one column per model: of form above, of meaning below (Figure 3).
 
-    ``twins``: the same of untrained twins, drawn hollow; ``bags``: ``model``, ``task``, ``score``.
+    ``twins``: the same of untrained twins, drawn hollow. Plain MD is not drawn.
     """
     kind, known = kinds(), registered().values()
+    kind.pop("MD")
     table, twins = (part.assign(kind=part["task"].map(kind)) for part in (table, twins))
     looks = style.looks(kind, {OWN: look(BLACK, "v", ":")} | MEASURES)
     names = {measure.name: measure.label or measure.name for measure in known} | NAMES
@@ -407,15 +403,12 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFram
     thin = {task: look | style.TWIN | {"markersize": 3} for task, look in looks.items()}
     drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False, every=3)
     curves(twins, "layer", "score", hue="task", style=drawn, on=on)
-    for (part, model), axes in on.axes.items():
-        for task in (task for task in ("LD", MATCHED) if kind[task] == part):
-            for level in rows_of(bags, model=model, task=task)["score"]:
-                axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
+    for (part, _), axes in on.axes.items():
         if part == "form":
             axes.set_ylim(0.35, 1.02)
     across(on, y=CHANCE)
-    handles = [handle(label, line) for label, line in LINES.items()]
     on.titles(lambda key: f"{key[1].removesuffix(', held out')}: {key[0]}")
+    handles = [handle("untrained twin", look("0.3", "o") | style.TWIN)]
     handles += [chance_line("chance of LD and MD")]
     figure = on.done(LAYER, "share of comparisons, or of sentences", handles=handles)
     return asking("In which layers is form, in which is meaning?", figure)
@@ -445,7 +438,7 @@ def layers_beside_training(
 @styled
 def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
-    tasks = shown(table)
+    tasks = ["LD", MATCHED]
     table = table[table["task"].isin(tasks)]
     table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
     n_cells = len(tasks) * table["checkpoint"].nunique()
@@ -460,7 +453,8 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
         missing="no such checkpoint",
     )
     on = heatmap(table, "checkpoint", "layer", "score", row="model", col="task", style=style)
-    return on.done("training step", LAYER)
+    question = "At which layer and step is form, at which meaning?"
+    return asking(question, on.done("training step", LAYER))
 
 
 @styled
@@ -470,7 +464,7 @@ def tradeoff(
     """Language pairs by LD and MD (Figure 6 of the ABX paper), one row per kind of MD.
 
     ``table`` has ``model``, ``language_1``, ``language_2``, ``LD`` and the ``meanings``;
-    ``statistics``: model and meaning → a line of text. The pairs at the ends of both scales are
+    ``statistics``: model and meaning → a line of text. The pairs of highest and lowest MD are
     named.
     """
     names = table["language_1"] + "-" + table["language_2"]
@@ -480,11 +474,10 @@ def tradeoff(
     ends = [
         index
         for _, rows in parts(long, "model", "meaning")
-        for score in ("LD", "score")
-        for index in (rows[score].idxmin(), rows[score].idxmax())
+        for index in (rows["score"].idxmin(), rows["score"].idxmax())
     ]
     long["written"] = long["pair"].where(long.index.isin(ends), "")
-    style = Points(size=7, alpha=0.4, width=3.9, height=2.4, sharex="col", sharey="col")
+    style = Points(size=7, alpha=0.4, width=3.9, height=2.4)
     on = scatter(long, "LD", "score", row="meaning", col="model", style=style)
     on.titles(lambda key: f"{key[1]}: {key[0]}\n{statistics[key[::-1]]}")
     figure = on.done("LD of a pair of languages (chance: 0.5)", "MD of the pair (chance: 0.5)")
@@ -501,8 +494,8 @@ def correlation_course(table: pd.DataFrame) -> Figure:
     rows = table.sort_values("model", ascending=False)
     on = curves(rows, "checkpoint", "r", hue="LD with", col="model", style=style)
     across(on, y=0, **ZERO)
-    question = "While a model learns, do pairs whose languages are told apart lose meaning?"
-    return asking(question, on.done(STEP, "Pearson r with LD, over pairs"))
+    question = "Do pairs with high LD have low MD at every step?"
+    return asking(question, on.done(STEP, "correlation of LD and MD\nover pairs"))
 
 
 @styled
