@@ -281,8 +281,8 @@ DRAWN = {
 }
 
 DRAWN_AS = {
-    "neighbours, centred": "nearest sentence is of the same language, centred",
-    "nearest reader, centred": "language named by nearest ones, centred (chance far below 0.5)",
+    "neighbours, centred": "nearest sentence is of the same language",
+    "nearest reader, centred": "language named by the nearest sentences",
 }
 
 
@@ -327,12 +327,13 @@ def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: obje
 
 
 @styled
-def companion_curves(table: pd.DataFrame) -> Figure:
+def companion_curves(table: pd.DataFrame, n_languages: int) -> Figure:
     """LD and its companions over layers, one panel per model."""
-    style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.0)
+    style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.8)
     on = curves(table, "layer", "score", hue="measure", col="model", style=style)
-    handles = with_lines(on, chance="chance of LD and of the same language, 0.5")
-    figure = on.done(LAYER, "share of comparisons, or of sentences", handles=handles)
+    across(on, y=1 / n_languages, color=PURPLE)
+    handles = with_lines(on, chance="chance (of naming: pink)")
+    figure = on.done(LAYER, "share of comparisons,\nor of sentences", handles=handles)
     return asking("Does LD see all that tells a language?", figure)
 
 
@@ -600,7 +601,7 @@ CHOICES = {
     "MD, as like length": ("any B, each A as often as matched", look(BLUE, "x", ":")),
     MATCHED: ("B as long as A (matched)", look(SKY, "D", "-.")),
     "MD, near": ("B near in subwords", look(GREEN, "^")),
-    BOTH: ("both", look(BLACK, "v", (0, (1, 1)))),
+    BOTH: ("B as long as A, and near in subwords", look(BLACK, "v", (0, (1, 1)))),
 }
 
 
@@ -611,8 +612,8 @@ def choice_curves(table: pd.DataFrame) -> Figure:
         looks={x: CHOICES[x][1] for x in ("MD", MATCHED, BOTH)},
         every=2,
         labels={name: label for name, (label, _) in CHOICES.items()},
-        wrap=3,
-        width=2.8,
+        wrap=2,
+        width=3.6,
         height=1.9,
     )
     on = curves(table, "layer", "score", hue="task", col="model", style=style)
@@ -626,7 +627,7 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    style = Points(size=12, alpha=0.4, width=2.8)
+    style = Points(size=8, alpha=0.5, width=4.5, height=3)
     on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
     across(on, x=0.5, y=1 / n_sentences)
     chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")

@@ -410,7 +410,7 @@ def over_layers(table: pd.DataFrame, models: Sequence[str]) -> Figure:
 
     ``table`` as of `shares_by_side`.
     """
-    rows = rows_of(table.assign(panel=table["kind"] + ", " + table["X"]), language=MEAN)
+    rows = rows_of(table.assign(panel=table["kind"] + " exchanged, " + table["X"]), language=MEAN)
     style = Curves(every=3, width=2.7, height=1.9, wrap=3)
     drawn = rows[rows["model"].isin(models)]
     on = curves(drawn, "depth", "share", hue="model", col="panel", style=style)
