@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
 from shared.shown import asking
-from shared.xprobe_figures import subject_looks
+from shared.xprobe_figures import lined, subject_looks
 from xlx.measures import igap
 from xlx.plots.panels import Panels, across, order
 from xlx.plots.primitives import Curves, Lanes, curves, lanes
@@ -60,7 +60,8 @@ def form_and_meaning_lines(table: pd.DataFrame, twin: pd.DataFrame) -> Figure:
     across(on, y=CHANCE)
     _whole(on)
     handles = [handle("untrained twin", look("0.3", "o") | TWIN), chance_line()]
-    return on.done(LAYER, "share of comparisons", handles=handles)
+    figure = on.done(LAYER, "share of comparisons", handles=handles)
+    return asking("In which layers is the language, in which is the meaning?", figure)
 
 
 @styled
@@ -75,7 +76,8 @@ def rival_lines(table: pd.DataFrame, n: int) -> Figure:
     across(on, y=(n - 1) / 2)
     _whole(on)
     nearer = "sentences nearer\nthan the translation"
-    return on.done(LAYER, nearer, handles=[chance_line("guessing")])
+    figure = on.done(LAYER, nearer, handles=[chance_line("guessing")])
+    return asking("In which layer is the translation the nearest sentence?", figure)
 
 
 @styled
@@ -92,7 +94,8 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     for axes in on.axes.values():
         axes.set_xlim(left=0)
     guess = chance_line("a model that guesses")
-    return on.done("points lost on translations of what was learnt", handles=[guess])
+    figure = on.done("points lost on translations of what was learnt", handles=[guess])
+    return asking("How much of what was learnt in English is lost?", figure)
 
 
 @styled
@@ -117,15 +120,16 @@ def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
 def probe_lines(means: pd.DataFrame) -> Figure:
     """A probe over layers, in its own language and in others (``read``), one line per subject."""
     titles = {
-        "at home": "read in the language it was trained in (at home)",
+        "at home": "read in the language it learnt (at home)",
         "abroad": "read in other languages (abroad)",
     }
     known = subject_looks(means["subject"].unique())
     style = Curves(looks=known, scale=100, width=3.9, height=2.1)
-    on = curves(means, "layer", "accuracy", hue="subject", col="read", style=style)
+    on = curves(lined(means), "layer", "accuracy", hue="subject", col="read", style=style)
     across(on, y=100 * means["chance"].iloc[0])
     on.titles(titles.get)
-    return on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])
+    figure = on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])
+    return asking("Can a probe of tense read other languages?", figure)
 
 
 def best_row(table: pd.DataFrame, by: str | list[str], value: str, most: bool = True) -> pd.Series:

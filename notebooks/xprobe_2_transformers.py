@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import chance_line
 from shared.shown import asking
-from shared.xprobe_figures import subject_looks
+from shared.xprobe_figures import asked, lined, subject_looks
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
@@ -18,7 +18,7 @@ from xlx.plots.style import GUESSING, handle, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
-_CEILING = {"color": "0.4", "linewidth": 1, "linestyle": "--"}
+_CEILING = {"color": "black", "linewidth": 1, "linestyle": "-"}
 
 
 def best_layers(means: pd.DataFrame) -> pd.DataFrame:
@@ -127,19 +127,20 @@ def along_layers(crossing: pd.DataFrame, measures: Sequence[str]) -> pd.DataFram
 def by_layer(
     means: pd.DataFrame,
     names: Sequence[str],
-    where: str = "accuracy in the same language (%)",
+    question: str,
     ceilings: Mapping[str, float] | None = None,
 ) -> Figure:
     """Accuracy by layer, one panel per task, one line per subject; chance dotted.
 
     ``ceilings``: by task a share that is drawn across, of labels that are alike.
     """
-    style = Curves(scale=100, wrap=3, looks=subject_looks(names), sharey=False, height=1.6)
-    on = curves(means, "layer", "accuracy", hue="subject", col="task", style=style)
+    style = Curves(scale=100, wrap=3, looks=subject_looks(names), height=1.6)
+    on = curves(lined(means), "layer", "accuracy", hue="subject", col="task", style=style)
+    on.titles(asked)
     for axes, rows in on.each(means):
         axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)
         if ceilings is not None and rows["task"].iloc[0] in ceilings:
             axes.axhline(100 * ceilings[rows["task"].iloc[0]], **_CEILING)
-    alike = [] if ceilings is None else [handle("labels alike", _CEILING)]
-    figure = on.done("layer (0: embeddings)", where, handles=[chance_line(), *alike])
-    return asking("What do layers hold of a sentence?", figure)
+    alike = [] if ceilings is None else [handle("labels that are alike", _CEILING)]
+    figure = on.done("layer (0: embeddings)", "accuracy (%)", handles=[chance_line(), *alike])
+    return asking(question, figure)

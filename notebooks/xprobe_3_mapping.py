@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from shared.shown import asking
+from shared.xprobe_figures import asked
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.panels import across
@@ -414,11 +416,12 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     style = Lanes(
         scale=100, lane=0.2, looks=grey, labels="a language", spread=0.3, interval=False, width=2.4
     )
-    on = lanes(rows, "gain", "condition", col="task", style=style)
+    on = lanes(rows, "gain", "condition", col="task", style=style).titles(asked)
     groups = rows.groupby(["task", "condition"], sort=False)["gain"]
     spans = {key: student(each) for key, each in groups if len(each) > 2}
     means = pd.DataFrame(spans, ["gain", "low", "high"]).T.rename_axis(["task", "condition"])
     style = Lanes(scale=100, looks=look(BLUE, "s"), labels="mean, with interval", shift=0.3)
     lanes(means.reset_index(), "gain", "condition", style=style, on=on)
     across(on, 0, color="0.5", linewidth=0.8, linestyle="-", zorder=2)
-    return on.done("gain over English (points)")
+    figure = on.done("accuracy less that of English (points)")
+    return asking("Do mapped encoders hold more than untrained ones?", figure)

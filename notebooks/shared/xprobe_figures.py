@@ -20,12 +20,12 @@ from xlx.plots.style import ABOUT, BAG, GUESSING, Look, handle, language_label, 
 ASKED = {
     "SentLen": "length",
     "WC": "which word",
-    "TreeDepth": "depth of the tree",
-    "BiShift": "two words swapped?",
-    "SubjNum": "number of subject",
-    "ObjNum": "number of object",
+    "TreeDepth": "tree depth",
+    "BiShift": "words swapped?",
+    "SubjNum": "subject's number",
+    "ObjNum": "object's number",
     "CoordInv": "clauses swapped?",
-    "SOMO": "a word replaced?",
+    "SOMO": "word replaced?",
     "Tense": "tense",
 }
 #: Tasks of which accuracies stand clear of the commonest class, in print or here.
@@ -36,8 +36,14 @@ _REACH = 0.5
 
 def subject_looks(names: Iterable[str]) -> dict[str, Look]:
     """A model's look; bags ("a bag of ...") are grey and dashed."""
-    bag = look(BAG["color"], "x", BAG["linestyle"])
+    bag = look(BAG["color"], "", BAG["linestyle"])
     return {name: bag if name.startswith("a ") else looks([name])[name] for name in names}
+
+
+def lined(means: pd.DataFrame) -> pd.DataFrame:
+    """Bags, which have no layers, at the last one too: a line across."""
+    bags = means[means["subject"].str.startswith("a ")]
+    return pd.concat([means, bags.assign(layer=means["layer"].max())])
 
 
 @styled
@@ -50,13 +56,18 @@ def accuracies(table: pd.DataFrame) -> Figure:
     style = Lanes(scale=100, wrap=4, width=1.9, lane=0.09)
     on = lanes(table, "accuracy", "encoder", hue="corpus", col="task", style=style)
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
-    on.titles(_asked)
+    on.titles(asked)
     figure = on.done("probing accuracy (%)", handles=[handle("commonest class", GUESSING)])
     return asking("Does it matter which text a task is made of?", figure)
 
 
-def _asked(task: str) -> str:
-    return f"{task}: {ASKED[task]}" if task in ASKED else task
+def asked(task: str) -> str:
+    """A task by its name and what it asks for."""
+    return f"{task}: {ASKED[task]}"
+
+
+def _in_words(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(task=table["task"].map(ASKED).str.replace(" ", "\n"))
 
 
 @styled
@@ -76,9 +87,10 @@ def correlations(table: pd.DataFrame) -> Figure:
         bar="Spearman's ρ of probing and\ninference, over encoders",
         edge=(1.3, 1.2),
     )
-    on = heatmap(table, "task", "language", "rho", style=style)
+    on = heatmap(_in_words(table), "task", "language", "rho", style=style)
     counted = f"{table['framed'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
-    return on.done(handles=[framed_handle(f"interval without 0: {counted}")])
+    figure = on.done(handles=[framed_handle(f"surely not 0: {counted}")])
+    return asking("Do encoders that do a task well do inference well?", figure)
 
 
 @styled
@@ -91,9 +103,9 @@ def relative(table: pd.DataFrame) -> Figure:
     order of names, so that two figures have the same.
     """
     table = table[table["task"].isin(CLEAR)].sort_values(["language", "encoder", "task"])
-    ratio = table["ratio"].replace(np.inf, np.nan)
-    written = ratio.map(number).where(ratio.notna(), "")
-    table = table.assign(written=written, ratio=ratio.where(table["sign"] != 0, ratio * 0 + 1))
+    ratio, apart = table["ratio"].replace(np.inf, np.nan), table["sign"] != 0
+    written = ratio.map(number).where(ratio.notna() & apart, "")
+    table = table.assign(written=written, ratio=ratio.where(apart, ratio * 0 + 1))
     style = Cells(
         wrap=3,
         cell=(0.62, 0.2),
@@ -104,7 +116,7 @@ def relative(table: pd.DataFrame) -> Figure:
         edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
-    on = heatmap(table, "task", "language", "ratio", col="encoder", style=style)
+    on = heatmap(_in_words(table), "task", "language", "ratio", col="encoder", style=style)
     return asking("Does a mapped encoder hold as much as the English one?", on.done())
 
 
@@ -125,7 +137,7 @@ def selectivity(table: pd.DataFrame) -> Figure:
     style = Lanes(looks=ink, labels=labels, scale=100, width=2.4, lane=0.14)
     on = lanes(means, "mean", "encoder", hue="read", col="task", style=style)
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
-    on.titles(_asked)
+    on.titles(asked)
     shown = "accuracy (%): mean of the languages, from the lowest to the highest"
     figure = on.done(shown, handles=[handle("commonest class", GUESSING)])
     return asking("Which tasks need no encoder at all?", figure)
