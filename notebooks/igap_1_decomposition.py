@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from shared import translation
 from shared.mixing_tables import ratio_values
-from shared.shown import as_points, in_points
+from shared.shown import as_points, asking, in_points
 from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
-from xlx.plots.panels import Layout, across, panels, rows_of
-from xlx.plots.primitives import Curves, Points, curves, scatter
-from xlx.plots.style import GUESSING, ZERO, looks, styled
+from xlx.plots.panels import Layout, panels, rows_of
+from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import GUESSING, language_label, styled
 
 #: The parts of an error, from the left.
 PARTS = {
@@ -26,11 +25,8 @@ PARTS = {
     "interlingual": "interlingual gap",
     "intralingual": "intralingual gap",
 }
-#: Two ways to know nothing of a language, as columns of curves.
-NOTHING = {"chance": "guessing in the target", "one_label": "the commonest label there"}
 #: Shares of subwords below which a pair shares few, and above which many.
 FEW, MANY = 0.2, 0.5
-NO_MODEL = {"linestyle": "none", "marker": "x", "markersize": 3.5}
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -116,70 +112,26 @@ def at_equal_translation(
 
 @styled
 def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
-    """IGAP by training error, one panel per direction (Figure 1, below).
+    """IGAP of one model by training error, one panel per direction (Figure 1, below).
 
-    ``points`` has ``model``, ``source``, ``target``, ``training`` and ``interlingual``, one row per
-    fine-tuned model; ``lines``: ``model``, ``source``, ``target``, ``level`` (E′), ``igap``,
-    ``low`` and ``high``, missing where no model is in the window: there the curve is broken and a
-    cross of its colour stands in the strip below; ``chance`` and ``one_label`` are the gaps of
-    models that guess in the target language and that give it the commonest label. Training errors
-    above the highest level are left out; where that leaves nothing, crosses and lines alone are
-    drawn.
+    ``points`` has ``source``, ``target``, ``training`` and ``interlingual``, one row per fine-tuned
+    model; those above the highest level are left out. ``lines``: ``source``, ``target``, ``level``,
+    ``igap``, ``low`` and ``high``, missing where no model is in the window: there the curve is
+    broken. ``chance`` is the gap of a model that guesses in the target language.
     """
-    levels = np.unique(lines["level"])
-    step = levels[-1] - levels[-2] if len(levels) > 1 else 0.05
-    points = _directed(points[points["training"] <= levels[-1] + step + 1e-9])  # rounding
+    points = _directed(points[points["training"] <= lines["level"].max() + 0.05])
     lines = _directed(lines).assign(percent=100 * lines["level"])
-    # a direction in which nothing was learnt that far has its panel, too
-    empty = lines[["model", "direction"]].drop_duplicates()
-    shown = pd.concat([points, empty[~empty["direction"].isin(points["direction"])]])
-    styles = looks([*lines["model"], *points["model"]])
-    style = Points(
-        looks=styles,
-        size=9,
-        alpha=0.45,
-        labels={model: f"{model}: a checkpoint" for model in styles},
-        scale=100,
-        width=2.1 if lines["direction"].nunique() > 2 else 3.4,
-        height=2.2,
-    )
-    on = scatter(shown, "training", "interlingual", "model", col="direction", style=style)
-    across(on, y=0, **ZERO)
-    style = Curves(
-        looks={model: shown | {"linewidth": 1} for model, shown in styles.items()},
-        labels={model: f"{model}: IGAP at E′" for model in styles},
-        bars=True,
-        shift=20 * step,
-        scale=100,
-    )
-    curves(lines, "percent", "igap", hue="model", style=style, on=on)
-    alike = np.allclose(lines["chance"], lines["one_label"], equal_nan=True)  # labels are even
-    known = zip([*NOTHING.items()][: 2 - alike], ((0, (1, 2)), (0, (6, 3))), strict=False)
-    for (column, label), dash in known:
-        guessed = GUESSING | {"linestyle": dash}
-        style = Curves(interval=False, labels=label, scale=100, looks=guessed)
-        nothing = lines.drop_duplicates(["direction", "level"])
-        curves(nothing, "percent", column, style=style, on=on)
-    strip = 0.05 + 0.045 * len(styles)
-    for axes, rows in on.each(lines):
-        axes.set_xlim(100 * (levels[-1] + step), -5 * (levels[-1] + step))
-        for lane, (model, look) in enumerate(styles.items() if len(rows) else ()):
-            none = rows_of(rows, model=model).query("igap.isna()")["percent"]
-            axes.plot(
-                none,
-                np.full(len(none), 0.035 + 0.045 * lane),
-                color=look["color"],
-                transform=axes.get_xaxis_transform(),
-                **NO_MODEL,
-            )
-        if len(rows):
-            middle = axes
-            axes.axhspan(0, strip, transform=axes.transAxes, color="0.95", zorder=0)
-    low, high = middle.get_ylim()  # that of all in the row
-    middle.set_ylim(low - strip / (1 - strip) * (high - low), high)
-    none = [Line2D([], [], color="0.3", label="no model in the window", **NO_MODEL)]
-    handles = none if lines["igap"].isna().any() else ()
-    return on.done("training error E′ (%)", "IGAP (points)", handles=handles)
+    least = "the least gap at this training error"
+    style = Curves(scale=100, bars=True, labels=least, wrap=3, height=2.2)
+    on = curves(lines, "percent", "igap", col="direction", style=style)
+    guessed = Curves(scale=100, interval=False, labels="guessing", looks=GUESSING)
+    curves(lines, "percent", "chance", style=guessed, on=on)
+    for axes, rows in on.each(points):
+        places = 100 * rows["training"], 100 * rows["interlingual"]
+        axes.plot(*places, ".", color="0.6", zorder=1, label="a checkpoint")
+        axes.set_ylim(bottom=0)
+    figure = on.done("training error (%)", "lost in translation (points)")
+    return asking("How much is lost in translation at equal training error?", figure)
 
 
 @styled
@@ -200,12 +152,14 @@ def error_parts(table: pd.DataFrame) -> Figure:
             axes.barh(places, width, left=left, height=0.75, color=grey, label=label)
             left = left + width
         axes.axvline(100 * rows["guess"].iloc[0], **GUESSING, label="guessing")
-        axes.set_yticks(places, rows["target"])
+        axes.set_yticks(places, map(language_label, rows["target"]))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
-    on.titles(lambda source: f"from {source}")
-    return on.done("error on new pairs of the target (%)")
+    on.titles(lambda source: f"learnt in {language_label(source)}")
+    figure = on.done("error on new pairs of the target (%)")
+    return asking("How much of an error is lost in translation?", figure)
 
 
 def _directed(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(direction=table["source"] + " → " + table["target"])
+    ends = (table[end].map(language_label) for end in ("source", "target"))
+    return table.assign(direction=[" → ".join(pair) for pair in zip(*ends, strict=True)])

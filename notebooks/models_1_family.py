@@ -30,14 +30,15 @@ from matplotlib.figure import Figure
 from family import pretraining_text, recipes
 from shared import abx_figures
 from shared.abx_tables import at_last, ends
+from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import PairScores
-from xlx.plots.panels import across, rows_of
+from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import Curves, Lanes, lanes
-from xlx.plots.style import BLUE, NAMES, ZERO, handle, look, styled
+from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
 from xlx.results import checks, work
 from xlx.results.deferred import deferred
 from xlx.results.executors import one_thread
@@ -282,25 +283,22 @@ def with_span(row: Mapping[str, float]) -> str:
 
 
 @styled
-def paired_differences(table: pd.DataFrame) -> Figure:
-    """Differences of two models with intervals, one row per pair of models, one panel per task.
+def paired_differences(table: pd.DataFrame, ingredients: Mapping[str, str]) -> Figure:
+    """Differences of two models with intervals, one row per ``ingredients``, one panel per task.
 
     ``table``: `contrasts`; ``least`` and ``most`` are a wider, thinner interval.
     """
-    table = table.assign(pair=table["model"] + " − " + table["reference"], kind="best layer")
-    table = pd.concat([rows_of(table, task=task) for task in reversed(SCORED)])
-    style = Lanes(
-        wrap=len(SCORED),
-        looks={"best layer": look(BLUE, "o")},
-        labels={"best layer": "_best layer"},
-        wide=("least", "most"),
-        width=3.1,
-        lane=0.13,
+    table = table.assign(
+        what=table["model"].map(ingredients) + ":\n" + table["model"] + " − " + table["reference"],
+        kind=np.where(table["most"].isna(), "trained once", "one or both trained again"),
     )
-    on = lanes(table, "value", "pair", hue="kind", col="task", style=style)
+    table = pd.concat([rows_of(table, task=task) for task in ("LD", MATCHED)])
+    ink = {x: look(BLUE, "o", hollow=x == "trained once") for x in order(table, "kind")}
+    style = Lanes(looks=ink, wide=("least", "most"), width=2.9, shift=0, lane=0.1)
+    on = lanes(table, "value", "what", hue="kind", col="task", style=style)
     across(on, 0, **ZERO)
-    handles = [handle("interval: inner documents, outer runs too", ZERO, marker="|")]
-    return on.titles(NAMES).done("score of the first model less the second's", handles=handles)
+    figure = on.titles(NAMES).done("score with the ingredient less that without")
+    return asking("What does each ingredient change?", figure)
 
 
 # --- a training that is measured ------------------------------------------------------------------
@@ -582,4 +580,5 @@ def training_course(table: pd.DataFrame) -> Figure:
     table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
     table = table["score"].apply(over_seeds).unstack().reset_index()
     on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")
-    return on.done("training step", "ABX score", handles=abx_figures.with_lines(on))
+    figure = on.done("training step", "share of comparisons", handles=abx_figures.with_lines(on))
+    return asking("Is it translation that brings languages together?", figure)
