@@ -374,14 +374,16 @@ def shown_beside(table: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) -> Figure:
-    """Accuracy by language, one lane per language: what a member knows and what strings know."""
+    """Accuracy by language: what a member knows, with its interval, and what strings know."""
     rows = accuracy[accuracy["subject"].isin(subjects) & (accuracy["language"] != MEAN_TARGET)]
     of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
+    bare = rows["subject"] != first
+    rows = rows.assign(**{end: rows[end].mask(bare) for end in ("low", "high")})
     style = Lanes(
         scale=100,
         width=6.2,
         lane=0.07,
-        looks=looks(subjects) | {NEGATOR: look("0.45", "|")},
+        looks=looks(subjects) | {NEGATOR: look("0.45", "x")},
         items=[*of_first["language"]],
         names=language_label,
         labels={x: x.replace("/step-000000", ", untrained") for x in subjects},

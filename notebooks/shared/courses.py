@@ -190,4 +190,4 @@ def course_curves(
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
     question = "Does a checkpoint that aligns better lose less in translation? (a line a run)"
-    return asking(question, on.done("pretraining step (0: untrained)", "points, or shares"))
+    return asking(question, on.done("pretraining step (0: untrained)"))

@@ -20,12 +20,11 @@ from xlx.plots.primitives import (
 from xlx.plots.style import (
     handle,
     look,
-    looks,
     styled,
 )
 
 #: Where the axis of probabilities ends: smaller ones tell no more.
-SMALLEST = 1e-12
+SMALLEST = 1e-6
 
 
 def line(label: str, dash: object, colour: object = "0.3") -> Line2D:
@@ -38,7 +37,7 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     """How probable a score is by chance, for several numbers of sentences (Figure 2).
 
     Tables of `chance_table` one below the other, ``n`` added; ``vectors`` is missing for an n that
-    was not simulated, or altogether. The axis is logarithmic and ends at 1e-12; what is 0 is left
+    was not simulated, or altogether. The axis is logarithmic and ends at 1e-6; what is 0 is left
     out.
     """
     sizes = order(table, "n")
@@ -52,8 +51,7 @@ def chance_tails(table: pd.DataFrame) -> Figure:
         on = curves(positive, "mu", column, hue="n", style=style, on=on)
     grey = [line("binomial: hits independent", "-"), line("random matrix, exact", "--")]
     if "vectors" in table:
-        marks = looks(map(str, sizes), {})
-        dots = {n: look(c, marks[str(n)]["marker"], "none") for n, c in shades.items()}
+        dots = {n: look(c, "o", "none") for n, c in shades.items()}
         style = replace(shape, looks=dots, interval=True, bars=True)
         curves(table[table["vectors"] > 0], "mu", "vectors", hue="n", style=style, on=on)
         grey.append(handle("random vectors, simulated, with interval", look("0.3", "o")))
@@ -61,7 +59,7 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     last = {n: rows.iloc[-1] for n, rows in parts(table[table["matrix"] >= SMALLEST], "n")}
     for n, row in last.items():
         axes.annotate(
-            f"n = {n}" if n == sizes[0] else f"{n}",
+            f"{n} sentences" if n == sizes[0] else f"{n}",
             (row["mu"], row["matrix"]),
             xytext=(4, 2),
             textcoords="offset points",
