@@ -1,6 +1,7 @@
 """What was foreseen of held-out models, how it is scored, and likelihoods of decoders."""
 
 import hashlib
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from shared.likelihood import Texts, bits
 from tests import tiny
 from xlx.results import paths, provenance
 from xlx.results.ledger import Ledger
+from xlx.results.settings import settings
 from xlx.subjects import loading
 from xlx.subjects.identity import public_models, twin_of
 from xlx.text import parallel
@@ -101,6 +103,22 @@ def test_a_course_over_layers_is_set_beside_its_shifts() -> None:
     literal = [np.corrcoef(np.roll(rest[0], i), rest[1])[0, 1] for i in range(25)]
     assert r == pytest.approx(literal[0])
     assert p == pytest.approx(np.mean(literal >= literal[0] - 1e-9))
+
+
+def test_a_twin_stands_beside_its_model_in_the_languages_that_both_are_asked_in() -> None:
+    model = held_out.MODELS[0]
+    with settings(ledger=paths.RESULTS):
+        trained, _, again, twin = held_out.controlled(model)
+        values = predictions.of_layers(model, held_out.plans()[model])
+    asked, both = ({*map(frozenset, x.pairs)} for x in (trained, again))
+    few = map(frozenset, combinations(held_out.languages("few wmt"), 2))
+    assert both == {*few} < asked
+    assert (again.texts, again.pairs) == (twin.texts, twin.pairs)
+    lowest = [x.scores["LD"].mean(axis=(1, 2)).min() for x in (twin, again)]
+    assert values["LD lowest, twin"] == pytest.approx(lowest[0])
+    less, low, high = values["LD lowest, twin less trained"]
+    assert low < less < high
+    assert less == pytest.approx(lowest[0] - lowest[1])
 
 
 def test_others_are_of_most_like_length() -> None:
