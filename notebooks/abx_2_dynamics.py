@@ -405,7 +405,7 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame) -> Figure:
     curves(twins, "layer", "score", hue="task", style=drawn, on=on)
     for (part, _), axes in on.axes.items():
         if part == "form":
-            axes.set_ylim(0.35, 1.02)
+            axes.set_ylim(top=1.02)
     across(on, y=CHANCE)
     on.titles(lambda key: f"{key[1].removesuffix(', held out')}: {key[0]}")
     handles = [handle("untrained twin", look("0.3", "o") | style.TWIN)]
