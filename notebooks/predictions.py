@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from shared import document_probes, held_out, likelihood, mexa_tables
 from shared.held_out import MODELS, Plan, stored
 from shared.pair_regressions import holm
+from shared.shown import asking
 from shared.xprobe_tables import READERS, Reader
 from synthesis import topic_scores
 from xlx.experiment.abx_scores import MATCHED
@@ -577,4 +578,5 @@ def forecast_lanes(table: pd.DataFrame) -> Figure:
     }
     style = Lanes(looks=looks, wide=("low_95", "high_95"), width=5.6, lane=0.09)
     on = lanes(drawn, "score", "name", hue="what", col="model", style=style)
-    return on.done("μ: share of sentences that find their translation")
+    figure = on.done("μ: share of sentences that find their translation")
+    return asking("Does μ come as it was foreseen?", figure)
