@@ -79,7 +79,7 @@ def grid_maps(
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
     if len(others) <= _NUMBERED:
         table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
-    scale, label = None, {x: f"{unit} (%; bright: high)" for x in models}
+    scale, label = None, f"{unit} (%; bright: high)"
     if middle is not None:
         if "low" in table:  # a printed score has no interval
             low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
@@ -93,7 +93,6 @@ def grid_maps(
         columns=others,
         wrap=columns,
         bar=label,
-        bar_by="model" if scale is None else None,
         edge=(0.7, 1.5),
         cell=(min(0.36, room / columns), 0.24),
         norm=scale,
