@@ -44,9 +44,10 @@ HERE = Path(__file__).parent
 
 LANGUAGES = ("en", "de", "es", "fr", "it", "pt", "ru", "zh")
 FURTHER = ("ar", "cs", "fi", "gl", "hi", "id", "is", "ja", "ko", "pl", "sv", "th", "tr")
-EXCHANGES = ("numbers", "names", "roles")
+EXCHANGES = ("numbers", "names", "roles", "phrases")
 ROMANCE = ("es", "fr", "it", "pt")
-LEAST = 25
+PHRASES = ("en", "fr", "it", "pt")
+LEAST, LONGEST = 25, 8
 VOWEL = re.compile("[aeiouhyàáâäéèêëíìîïóòôöúùûüœæ]", re.IGNORECASE)
 YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 MONTH = re.compile(
@@ -248,6 +249,57 @@ def roles(text: str, words: list[Word], language: str) -> Iterator[str]:
             yield exchanged(text, a.place, b.place)
 
 
+def phrase(text: str, words: list[Word], k: int, language: str) -> tuple[int, int] | None:
+    """The place of a noun and all that belongs to it, if it can move."""
+    found, noun = [k], words[k]
+    for i in found:
+        found += [j for j, w in enumerate(words) if w.head == i]
+    inside = words[min(found) : max(found) + 1]
+    first, place = inside[0], (inside[0].start, inside[-1].end)
+    fits = noun.tag in ("NOUN", "PROPN") and len(found) == len(inside) <= LONGEST
+    fits &= not any("Mood" in w.features or (w.head == k and w.relation == "conj") for w in inside)
+    fits &= apart(text, place, language) and not re.search(r"[^\w\s.'’-]", text[slice(*place)])
+    outside = {w.place for w in words if w not in inside}  # "du", "dell'"
+    fits &= first.tag != "ADP" and not outside & {first.place, inside[-1].place}
+    if language == "en":  # "took place"
+        plain = len(found) > 1 or noun.features.get("Number") == "Plur"
+    else:  # "un", "des": if first, can be the object still
+        plain = first.tag == "DET" and (noun.relation == "nsubj" or first.form[0] not in "ud")
+    return place if fits and (plain or noun.tag == "PROPN") else None
+
+
+def phrases(text: str, words: list[Word], language: str) -> Iterator[str]:
+    """Subject and object of one verb with all that belongs to them, where `roles` finds none."""
+    if language not in PHRASES or any(roles(text, words, language)):
+        return
+    for i, j in combinations(range(len(words)), 2):
+        a, b, k = words[i], words[j], words[i].head
+        if (a.relation, b.relation, b.head) != ("nsubj", "obj", k) or words[k].tag != "VERB":
+            continue
+        places = [phrase(text, words, x, language) for x in (i, j)]
+        if None in places:
+            continue
+        (p, q), (r, s) = places
+        other, first = text[r:s], next(w for w in words if w.start == p)
+        of_verb = [w for w in words if w.head == k and w.place not in (a.place, b.place)]
+        # no clitics, second objects, or predicates of the object
+        fits = not any(w.relation in ("expl", "iobj", "obj", "xcomp") for w in of_verb)
+        fits &= q < words[k].start < r
+        finite = [w for w in (*of_verb, words[k]) if w.features.get("VerbForm") == "Fin"]
+        shown = any(w.features.get("Tense") == "Pres" or w.lemma == "be" for w in finite)
+        if a.features.get("Number") != b.features.get("Number"):  # "they saw"; no "they see"
+            fits &= language == "en" and not shown
+        fits &= not (text[:p].endswith("que ") and VOWEL.match(other) and language == "fr")
+        opens = not re.search(r"\w", text[:p]) or (first.tag == "DET" and first.form[0].isupper())
+        if not fits or (opens and first.tag == "ADJ"):  # "Christian", or "Numerous"
+            continue
+        if opens:
+            other = other[0].upper() + other[1:]
+            if first.tag == "DET" or first.lemma.islower():
+                text = text[:p] + text[p].lower() + text[p + 1 :]
+        yield text[:p] + other + text[q:r] + text[p:q] + text[s:]
+
+
 # --- what can be changed ---
 
 
@@ -313,6 +365,7 @@ RULES: dict[str, Callable[[str, list[Word], str], Iterator[str]]] = {
     "numbers": numbers,
     "names": names,
     "roles": roles,
+    "phrases": phrases,
     "number words": number_words,
     "negation": negation,
 }

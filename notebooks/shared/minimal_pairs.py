@@ -54,15 +54,15 @@ EDITED, ORIGINAL = "edited", "original"
 
 @cache
 def load_minimal_pairs(kind: str, further: bool = False) -> ParallelCorpus:
-    """A kind of `EDITS` as a corpus: a position is one edit of one sentence.
+    """A kind of `EDITS`, or "phrases", as a corpus: a position is one edit of one sentence.
 
     Each language has its translation there, and `EDITED` what became of it in the language that
     opens the id (``de:n01001011``). The domain is the document of the sentence. What a reader has
-    not found good is left out. ``further``: of `EXCHANGES`, in thirteen languages more, in which
-    nothing was edited; what was, is there as `ORIGINAL`. ValueError for other kinds, TextError for
-    files that were changed.
+    not found good is left out. ``further``: of `EXCHANGES` or these, in thirteen languages more, in
+    which nothing was edited; what was, is there as `ORIGINAL`. ValueError for other kinds,
+    TextError for files that were changed.
     """
-    checks.one_of(kind, EXCHANGES if further else EDITS, "kind of minimal pair")
+    checks.one_of(kind, [*(EXCHANGES if further else EDITS), "phrases"], "kind of minimal pair")
     edits = _tables("edits")["all"].query("kind == @kind and verdict == 'ok'")
     sentences = {
         code: tuple(table.loc[edits.index, "text"])

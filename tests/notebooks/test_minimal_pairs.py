@@ -73,9 +73,9 @@ def test_a_literal_loop(seed: int, n: int) -> None:
                 assert value[name][0, k, i] == 1 + np.sign(near[0] - near[1])
 
 
-@pytest.mark.parametrize("kind", EDITS)
+@pytest.mark.parametrize("kind", [*EDITS, "phrases"])
 def test_what_is_shipped(kind: str) -> None:
-    text, *others = every_x(kind, kind in EXCHANGES)
+    text, *others = every_x(kind, kind in [*EXCHANGES, "phrases"])
     before = originals(text)
     assert before == tuple(text.sentences[id_[:2]][i] for i, id_ in enumerate(text.ids))
     assert len({*zip(text.ids, text.sentences[EDITED], strict=True)}) == len(text)
@@ -83,10 +83,14 @@ def test_what_is_shipped(kind: str) -> None:
         assert (other.ids, other.sentences[ORIGINAL]) == (text.ids, before)
         assert other.sentences[EDITED] == text.sentences[EDITED]
         assert not {*languages_of_x(other)} & {*languages_of_x(text)}
+    if kind == "phrases":
+        assert not {*text.ids} & {*every_x("roles")[0].ids}
     for a, b in zip(before, text.sentences[EDITED], strict=True):
         assert a != b
         if kind in EXCHANGES:
             assert sorted(a) == sorted(b)
+        elif kind == "phrases":  # the capital of the beginning stays there
+            assert sorted(a.lower()) == sorted(b.lower())
         elif kind == "number words":
             assert len(a) == len(b)
 
