@@ -410,7 +410,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with ud_pud")
     treebanks, forbidden = by_language(parser.parse_args().folder / "ud_pud"), trained_letters()
     read = tsv((HERE / "read.tsv").read_bytes(), "read.tsv").to_numpy().tolist()
-    verdicts = {(kind, code, name, edited): word for kind, code, name, word, _, edited in read}
+    verdicts = {
+        (kind, code, name, edited): word if kind != "phrases" or word != "ok" else second
+        for kind, code, name, word, second, edited in read
+    }
     parsed = {}
     for code in LANGUAGES:
         (file,) = treebank_files(treebanks[code]).values()
