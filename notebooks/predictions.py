@@ -56,6 +56,8 @@ SIZES = ("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct")
 Quantities = dict[str, float | tuple[float, ...]]
 NO_ENDS = (np.nan, np.nan)
 N_CALIBRATED, N_DRAWS = 10, 1000
+#: Sentences whose bits were foreseen, where fewer are read.
+N_FORESEEN = {SIZES[1]: 300}
 #: Languages with a larger share of tokens that are no whole character are left out of H1 and H2.
 ILLEGIBLE = 0.2
 
@@ -145,11 +147,21 @@ def by_language(model: str, plan: Plan) -> pd.DataFrame:
 
 
 def bits_a_sentence(model: str, plan: Plan) -> pd.Series | None:
-    """Mean bits of a sentence of WMT24++ by language."""
-    answers = {x: stored(likelihood.bits, model, y) for x, y in held_out.sentences(plan).items()}
+    """Mean bits of a sentence of WMT24++ by language, of the sentences that were foreseen.
+
+    Where fewer are read, it is their bits a character, times the characters of those foreseen.
+    """
+    read = held_out.sentences(plan)
+    whole = held_out.sentences(replace(plan, n_bits=N_FORESEEN.get(model, plan.n_bits)))
+    answers = {code: stored(likelihood.bits, model, texts) for code, texts in read.items()}
     if any(x is None for x in answers.values()):
         return None
-    return pd.Series({code: x["bits"].mean() for code, x in answers.items()})
+    of_characters = {
+        code: answers[code]["bits"].sum() / sum(map(len, texts.following[0]))
+        for code, texts in read.items()
+    }
+    sizes = {code: np.mean([*map(len, texts.following[0])]) for code, texts in whole.items()}
+    return pd.Series(of_characters) * pd.Series(sizes)
 
 
 def of_languages(model: str, plan: Plan) -> Quantities:
@@ -158,6 +170,8 @@ def of_languages(model: str, plan: Plan) -> Quantities:
     for name in BY_LANGUAGE:
         if name in table:
             values |= {f"{name} {code}": x for code, x in table[name].dropna().items()}
+    if "bits" in table:
+        values["bits en"] = bits_a_sentence(model, plan)["en"]
     if "topics" in table and (plan.topics or table["topics"].notna().all()):
         values["topics mean"] = table["topics"].mean()
     if "mu" in table and table["mu"].notna().all():

@@ -142,15 +142,16 @@ def front_page(
     models: tuple[str, str],
     form_and_meaning: pd.DataFrame,
     rivals: pd.DataFrame,
-    letters: pd.Series,
     gaps: pd.DataFrame,
-    strings: pd.DataFrame,
     gained: pd.DataFrame,
     probes: Mapping[str, pd.DataFrame],
+    beside: Mapping[str, float],
+    letters: pd.Series,
 ) -> tuple[dict[str, list[float]], dict[str, bool]]:
     """The numbers of README's findings, in order, by lens, and what its clauses assume.
 
-    All are shares in [0, 1]. ``models``: encoder and decoder; the tables are those of the chapter.
+    Shares in [0, 1]. ``models``: encoder and decoder; the tables are those of the chapter,
+    ``beside`` its other values, numbers of languages in hundreds.
     """
     encoder, decoder = models
     meaning = form_and_meaning[form_and_meaning["task"] == MATCHED]
@@ -159,9 +160,9 @@ def front_page(
     of_twin = form[form["subject"] == "untrained"]["score"].max()
     last = meaning.groupby("subject", sort=False)["score"].last()
     mu, targets = best_row(rivals, ["model", "language"], "mu"), rivals["language"].unique()
-    lost, shared = gaps.loc[igap.MEAN_TARGET], strings["interlingual"].mean()
+    lost, shared = gaps.loc[igap.MEAN_TARGET], beside["shared subwords"]
     across = gained[gained["cells"] == "across"].set_index("added")
-    english = gained[gained["cells"] == "within en"].set_index("added")["score"]
+    one = gained[gained["cells"] == "within the others"].set_index("added")["score"]
     others = across.drop("pairs of texts")["score"]
     read = {kind: best_row(table, "subject", "accuracy") for kind, table in probes.items()}
     numbers = {
@@ -170,13 +171,20 @@ def front_page(
             top["bag"],
             least[encoder],
             of_twin,
-            least["bag"],
             least["English alone"],
+            beside["lowest LD of another encoder"],
         ],
-        "MEXA": [*mu[encoder][targets], *letters[targets], *mu[decoder][targets]],
-        "IGAP": [*lost[["value", "low", "high"]], lost["guess"], shared],
-        "within/across": [english.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],
-        "X-Probe": [*read["abroad"], *read["at home"].iloc[1:]],
+        "MEXA": [
+            *mu[encoder][targets],
+            *letters[targets],
+            beside["above letters"],
+            len(letters) / 100,
+            *mu[decoder][targets],
+            beside["above letters, decoder"],
+        ],
+        "IGAP": [*lost[["value", "low", "high"]], shared, beside["new"], beside["new, abroad"]],
+        "within/across": [one.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],
+        "X-Probe": [*read["abroad"].iloc[:2], beside["words"], read["at home"].iloc[0]],
         "more": [
             top[decoder],
             last[decoder],
@@ -191,7 +199,6 @@ def front_page(
         "a model of English has more": least["English alone"] > least[encoder],
         "letters beat the decoder, second language": letters[targets[1]] > mu[decoder][targets[1]],
         "about half is kept": abs(lost["value"] / shared - 0.5) < 0.02,
-        "and less in two": (gaps["kept_high"].loc[["ur", "sw"]] < 0.5).all(),
         "inference crosses": across["low"].iloc[0] > 0,
         "no rival gains a point": others.max() < 0.01,
     }

@@ -184,3 +184,18 @@ def test_probes_stand_beside_words_and_beside_the_twin(
     assert home[1] < home[0] < home[2]
     monkeypatch.setattr(predictions, "stored", lambda *_: None)
     assert predictions.of_probes(model, held_out.plans()[model]) == {}
+
+
+def test_bits_of_fewer_sentences_are_those_of_as_many_as_were_foreseen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def of_characters(_: object, texts: Texts) -> dict[str, np.ndarray]:
+        return {"bits": np.array([[2.0 * len(x) for x in row] for row in texts.following])}
+
+    monkeypatch.setattr(predictions.likelihood, "bits", of_characters)
+    smaller = predictions.SIZES[1]
+    values = predictions.bits_a_sentence(smaller, held_out.plans()[smaller])
+    text = parallel.load("wmt24pp", drop_duplicates=True).take(300, 1)
+    for code in ("en", "zh"):
+        characters = [len(sentence) for sentence in text.sentences[code]]
+        assert values[code] == pytest.approx(2 * np.mean(characters))

@@ -184,10 +184,11 @@ def wmt(plan: Plan, n: int | None = None) -> ParallelCorpus:
 
 
 def sentences(plan: Plan) -> dict[str, Texts]:
-    """Language → sentences of WMT24++, behind nothing."""
+    """Language → sentences of WMT24++, behind nothing; of the largest model, as its topics."""
     text = parallel.load("wmt24pp", drop_duplicates=True).take(300, 1)
     text = text.drop(range(plan.n_bits, len(text)))
-    return {code: Texts([""], [[*text.sentences[code]]]) for code in text.languages}
+    codes = [code for code in text.languages if code in (plan.topics or text.languages)]
+    return {code: Texts([""], [[*text.sentences[code]]]) for code in codes}
 
 
 def tagged(language: str | None, codes: Sequence[str]) -> Texts:
