@@ -421,7 +421,8 @@ def layers_beside_training(
     """Scores of a model over its layers (left), and of another along its training (right).
 
     ``layers`` has ``layer``, ``course`` is as of `dynamics`, of one model each;
-    ``references`` have a line in the panels of their models.
+    ``references`` have a line in the panels of their models, of LD and MD among sentences of like
+    length: that of plain MD lies beside the latter.
     """
     tasks = shown(layers)
     layout = Layout(width=3.9, height=2.5, sharex=False)
@@ -431,8 +432,9 @@ def layers_beside_training(
         single = replace(on, axes={name: on.axes[name]})
         scored(table, x, tasks, Curves(even=table is course), on=single)
         on.axes[name].set_xlabel(label, fontsize=9)
-    figure = on.done("", "share of comparisons", handles=with_lines(on, references, tasks))
-    return asking("Does form give way to meaning?", figure)
+    handles = with_lines(on, references, ["LD", MATCHED])
+    figure = on.done("", "share of comparisons", handles=handles)
+    return asking("Are languages told apart less where meanings are told apart better?", figure)
 
 
 @styled
@@ -499,21 +501,26 @@ def correlation_course(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def language_maps(table: pd.DataFrame, rows: Sequence[str], bar: str) -> Figure:
-    """Maps of language by checkpoint, one panel per ``panel`` (Figures 8, 9 of the paper).
+def language_maps(table: pd.DataFrame, rows: Sequence[str], where: str) -> Figure:
+    """Maps of language by checkpoint, one panel per model and score (Figures 8, 9 of the paper).
 
-    ``table`` has ``panel``, ``language``, ``checkpoint``, ``score``; ``rows`` orders the languages,
-    ``bar`` says what the colours are.
+    ``table`` as of `stretched`; ``rows`` orders the languages, ``where`` says of which layers it
+    is. Of many checkpoints every second, third, ... is drawn, up to the last, and the first.
     """
+    steps = np.unique(table["checkpoint"])
+    drawn = {steps[0], *steps[:: -(len(steps) // 13 + 1)]}
+    table = table[table["checkpoint"].isin(drawn)]
+    table = table.assign(panel=table["model"] + ": " + table["task"].map(NAMES))
     n_panels = table["panel"].nunique()
-    width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
+    width = (8 / n_panels - 0.12) / len(drawn)
     style = Cells(
         rows=rows,
         wrap=n_panels,
+        sharex=False,
         turned=90,
-        bar=bar,
+        bar="score of a language, from its lowest (0) to its highest (1) checkpoint",
         cell=(min(0.32, width), 0.125),
-        missing="no such checkpoint",
     )
     on = heatmap(table, "checkpoint", "language", "score", col="panel", style=style)
-    return asking("While a model learns, do all languages go one way?", on.done("training step"))
+    question = f"While a model learns, do scores of all languages go one way, in {where}?"
+    return asking(question, on.done("training step"))
