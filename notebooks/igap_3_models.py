@@ -382,13 +382,15 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     style = Lanes(
         scale=100,
         width=6.2,
-        lane=0.07,
-        looks=looks(subjects) | {NEGATOR: look("0.45", "x")},
+        lane=0.03,
+        shift=0,
+        looks=looks(subjects) | {NEGATOR: look("0.1", "x")},
         items=[*of_first["language"]],
         names=language_label,
-        labels={x: x.replace("/step-000000", ", untrained") for x in subjects},
+        labels={x: x.replace("/step-000000", ", untrained") for x in subjects}
+        | {NEGATOR: "best single word of the language (sign)"},
     )
     on = lanes(rows, "accuracy", "language", hue="subject", style=style)
     across(on, x=50)
     figure = on.done("accuracy on new sentences (%)", handles=[handle("guessing", GUESSING)])
-    return asking("Who that learnt in English answers in other languages?", figure)
+    return asking("Taught in English, in which languages does a model answer right?", figure)
