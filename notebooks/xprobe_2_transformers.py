@@ -14,7 +14,7 @@ from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
 from xlx.plots.primitives import Curves, curves
-from xlx.plots.style import GUESSING, handle, styled
+from xlx.plots.style import GUESSING, TINY, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
@@ -140,7 +140,8 @@ def by_layer(
     for axes, rows in on.each(means):
         axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)
         if ceilings is not None and rows["task"].iloc[0] in ceilings:
-            axes.axhline(100 * ceilings[rows["task"].iloc[0]], **_CEILING)
-    alike = [] if ceilings is None else [handle("labels that are alike", _CEILING)]
-    figure = on.done("layer (0: embeddings)", "accuracy (%)", handles=[chance_line(), *alike])
+            ceiling = 100 * ceilings[rows["task"].iloc[0]]
+            axes.axhline(ceiling, **_CEILING)
+            axes.text(0, ceiling - 1, "ceiling: labels alike", va="top", fontsize=TINY)
+    figure = on.done("layer (0: embeddings)", "accuracy (%)", handles=[chance_line()])
     return asking(question, figure)
