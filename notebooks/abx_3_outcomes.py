@@ -808,16 +808,14 @@ def best_checkpoints(
 ) -> Figure:
     """Accuracy less that at the last checkpoint, by language and checkpoint (Figure 10).
 
-    ``table`` has ``language``, ``checkpoint`` and ``accuracy``; a task has one scale, purple above
+    ``table`` has ``language``, ``checkpoint`` and ``accuracy``; all have one scale, purple above
     the last checkpoint, orange below. ``names`` gives the languages from top to bottom, ``labels``
     tells of a task what accuracy is, if something else.
     """
     table = table.dropna(subset="accuracy").sort_values("checkpoint", kind="stable")
     last = table.groupby(["model", "task", "language"])["accuracy"].transform("last")
     names_of = {task: labels.get(task, "accuracy") for task in order(table, "task")}
-    table = table.assign(
-        less=table["accuracy"] - last, bar=table["task"].map(names_of) + " − last step's"
-    )
+    table = table.assign(less=table["accuracy"] - last)
     keys = product(names_of, order(table, "model"))
     table = pd.concat(rows_of(table, task=task, model=model) for task, model in keys)
     style = Cells(
@@ -829,11 +827,12 @@ def best_checkpoints(
         edge=(0.5, 1.6),
         wrap=4,
         turned=90,
-        bar_by="bar",
-        norm={bar: scale_about(x["less"]) for bar, x in parts(table, "bar")},
+        bar="score less that of the last step (purple: higher)",
+        norm=scale_about(table["less"]),
         cmap=ABOUT,
     )
-    table = table.assign(panel=table["task"] + ":\n" + table["model"])
+    titles = table["task"].map(pair_regressions.WORDS) + " (" + table["task"].map(names_of)
+    table = table.assign(panel=titles + "):\n" + table["model"])
     on = heatmap(table, "checkpoint", "language", "less", col="panel", style=style)
     return asking("How far is each language from its last score?", on.done("training step"))
 
@@ -860,15 +859,15 @@ def transfer_matrices(
     """Transfer from source (row) to target (column), the best source framed (Figure 14).
 
     ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
-    of a target; framed where it has more than 0.1). A task has one scale about 0, and the
-    languages that it has, by family; ``labels`` tells of a task what its colours are, if something
-    else than accuracy above a constant answer.
+    of a target; framed where it has more than 0.1). All have one scale about 0, and the languages
+    of their task, by family; ``labels`` tells of a task what its colours are, if something else
+    than accuracy above a constant answer.
     """
     table = table.assign(
         hatched=table["source"] == table["target"], framed=table["best"] & (table["accuracy"] > 0.1)
     )
-    norms = {t: scale_about(x["accuracy"]) for t, x in parts(table[~table["hatched"]], "task")}
-    bars = dict.fromkeys(norms, "accuracy − share of\nthe commonest label") | dict(labels or {})
+    scores = table["accuracy"].mask(table["hatched"])
+    units = dict.fromkeys(order(table, "task"), "accuracy − commonest label") | dict(labels or {})
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
     languages = sorted(names, key=lambda x: (LANGUAGES[x].family, LANGUAGES[x].branch))
     style = Cells(
@@ -879,14 +878,13 @@ def transfer_matrices(
         cell=(3.5 / n, 3.5 / n),
         edge=(0.7, 1.5),
         turned=90,
-        bar_by="task",
-        bar=bars,
-        norm=norms,
+        bar="score in the target (darker: higher)",
+        norm=scale_about(scores),
         cmap=ABOUT,
     )
     on = heatmap(table, "target", "source", "accuracy", row="model", col="task", style=style)
-    for task, axes in zip(norms, on.figure.axes[-len(norms) :], strict=True):
-        axes.set_xlim(left=min(0, rows_of(table, task=task, hatched=False)["accuracy"].min()))
+    on.figure.axes[-1].set_xlim(left=min(0, scores.min()))
+    on.titles(lambda key: f"{key[0]}: {pair_regressions.WORDS[key[1]]}\n({units[key[1]]})")
     itself = Patch(label="the language itself", **HATCHED)
     handles = [framed_handle("best source of a target"), itself]
     figure = on.done("target", "source", handles=handles)

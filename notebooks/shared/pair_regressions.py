@@ -20,7 +20,7 @@ from shared.shown import asking
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
-from xlx.plots.style import BLACK, ZERO, look, looks, styled
+from xlx.plots.style import BLACK, NAMES, ZERO, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 
@@ -289,7 +289,7 @@ def coefficients(table: pd.DataFrame, question: str) -> Figure:
     style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels, names=in_words)
     on = lanes(table, "coefficient", "row", hue="model", col="term", style=style)
     across(on, 0, **ZERO)
-    on.titles(lambda name: f"for 0.01 more {name}")
+    on.titles(lambda name: f"for 0.01 more {NAMES[name]}")
     for axes in on.axes.values():
         axes.set_xlim(-8, 8)  # one interval of NER is four times as wide
     figure = on.done("points of the score (left: worse, right: better; axis cut at 8)")
