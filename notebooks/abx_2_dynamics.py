@@ -437,11 +437,17 @@ def layers_beside_training(
     return asking("Are languages told apart less where meanings are told apart better?", figure)
 
 
+def thinned(table: pd.DataFrame) -> pd.DataFrame:
+    """Of many checkpoints every second, third, ... up to the last, and the first."""
+    steps = np.unique(table["checkpoint"])
+    return table[table["checkpoint"].isin([steps[0], *steps[:: -(len(steps) // 13 + 1)]])]
+
+
 @styled
 def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
     tasks = ["LD", MATCHED]
-    table = table[table["task"].isin(tasks)]
+    table = thinned(table[table["task"].isin(tasks)])
     table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
     n_cells = len(tasks) * table["checkpoint"].nunique()
     if n_cells <= 28:
@@ -450,12 +456,13 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
         rows=sorted(table["layer"].unique(), reverse=True),
         cell=(7.8 / n_cells, 0.24),
         turned=45 if n_cells <= 28 else 90,
-        bar="ABX score (bright: high)",
+        bar="share of comparisons (bright: high)",
         edge=(0.7, 1.4),
-        missing="no such checkpoint",
+        sharex=False,
     )
     on = heatmap(table, "checkpoint", "layer", "score", row="model", col="task", style=style)
-    question = "At which layer and step is form, at which meaning?"
+    on.titles(lambda key: f"{key[0]}: {NAMES[key[1]]}")
+    question = "At which layer and step are languages told apart, at which meanings?"
     return asking(question, on.done("training step", LAYER))
 
 
@@ -505,14 +512,12 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str], where: str) -> Figur
     """Maps of language by checkpoint, one panel per model and score (Figures 8, 9 of the paper).
 
     ``table`` as of `stretched`; ``rows`` orders the languages, ``where`` says of which layers it
-    is. Of many checkpoints every second, third, ... is drawn, up to the last, and the first.
+    is.
     """
-    steps = np.unique(table["checkpoint"])
-    drawn = {steps[0], *steps[:: -(len(steps) // 13 + 1)]}
-    table = table[table["checkpoint"].isin(drawn)]
+    table = thinned(table)
     table = table.assign(panel=table["model"] + ": " + table["task"].map(NAMES))
     n_panels = table["panel"].nunique()
-    width = (8 / n_panels - 0.12) / len(drawn)
+    width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
     style = Cells(
         rows=rows,
         wrap=n_panels,
