@@ -37,7 +37,18 @@ from xlx.experiment.scoring import (
 from xlx.measures import abx, statistics
 from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Points, curves, scatter
-from xlx.plots.style import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, look, styled
+from xlx.plots.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GUESSING,
+    PURPLE,
+    SKY,
+    VERMILION,
+    handle,
+    look,
+    styled,
+)
 from xlx.results.deferred import deferred
 from xlx.subjects import loading
 from xlx.subjects.identity import Name
@@ -332,9 +343,10 @@ def companion_curves(table: pd.DataFrame, n_languages: int) -> Figure:
     style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.8)
     on = curves(table, "layer", "score", hue="measure", col="model", style=style)
     across(on, y=1 / n_languages, color=PURPLE)
-    handles = with_lines(on, chance="chance (of naming: pink)")
+    naming = handle("chance of naming a language", GUESSING | {"color": PURPLE})
+    handles = [*with_lines(on), naming]
     figure = on.done(LAYER, "share of comparisons,\nor of sentences", handles=handles)
-    return asking("Does LD see all that tells a language?", figure)
+    return asking("Do sentences show their language where LD does not see it?", figure)
 
 
 # --- spoiled text -------------------------------------------------------------------------------
@@ -617,8 +629,11 @@ def choice_curves(table: pd.DataFrame) -> Figure:
         height=1.9,
     )
     on = curves(table, "layer", "score", hue="task", col="model", style=style)
+    for axes in on.axes.values():
+        axes.locator_params("x", integer=True)
     figure = on.done(LAYER, "MD: share of comparisons", handles=with_lines(on))
-    return asking("Is MD left where B is as like A as can be?", figure)
+    question = "Is meaning found where the wrong sentence (B) is most like the right one (A)?"
+    return asking(question, figure)
 
 
 @styled
