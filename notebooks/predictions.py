@@ -562,13 +562,13 @@ def bounded(bound: str, value: float) -> bool:
     return {">": value > numbers[0], "<": value < numbers[0], "<=": value <= numbers[0]}[sign]
 
 
-def coverage(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame:
+def coverage(table: pd.DataFrame) -> pd.DataFrame:
     """How many single values are within our intervals, with intervals of their own (95 %)."""
     single, rows = table[table["hypothesis"].isna() & table["measured"].notna()], []
-    for (key, part), level in product(single.groupby(list(by), sort=False), ENDS):
+    for (model, part), level in product(single.groupby("model", sort=False), ENDS):
         n, hits = len(part), int(part[f"within {level}"].sum())
-        rows.append((*key, level, hits, n, hits / n, *statistics.share_interval(hits, n)))
-    return pd.DataFrame(rows, columns=[*by, "level", "within", "of", "share", "low", "high"])
+        rows.append((model, level, hits, n, hits / n, *statistics.share_interval(hits, n)))
+    return pd.DataFrame(rows, columns=["model", "level", "within", "of", "share", "low", "high"])
 
 
 @styled

@@ -196,8 +196,6 @@ def front_page(
     assumed = {
         "the last layer of the encoder is its best for meaning": last[encoder] == top[encoder],
         "training raises LD": least[encoder] > of_twin,
-        "a model of English has more": least["English alone"] > least[encoder],
-        "letters beat the decoder, second language": letters[targets[1]] > mu[decoder][targets[1]],
         "about half is kept": abs(lost["value"] / shared - 0.5) < 0.02,
         "inference crosses": across["low"].iloc[0] > 0,
         "no rival gains a point": others.max() < 0.01,

@@ -46,9 +46,7 @@ def scored(
     return curves(table, x, "score", hue="task", col=col, style=style, on=on)
 
 
-def with_lines(
-    on: Panels, lines: References | None = None, tasks: Sequence[str] = (), chance: str = "chance"
-) -> list:
+def with_lines(on: Panels, lines: References | None = None, tasks: Sequence[str] = ()) -> list:
     """Chance, and horizontal lines: label → table of ``model``, ``task`` and ``score``."""
     across(on, y=CHANCE)
     handles = []
@@ -61,4 +59,4 @@ def with_lines(
                     axes.axhline(rows[model], **line)
             if len(rows):
                 handles.append(handle(f"{task} of {label}", line))
-    return [*handles, chance_line(chance)]
+    return [*handles, chance_line()]

@@ -49,7 +49,7 @@ class Plan:
     """What one model is asked: precision, poolings of MEXA, languages and numbers of sentences.
 
     ``languages`` and ``topics`` of FLORES-200 and SIB-200 (None: all), ``wmt`` languages of WMT24++
-    and ``n_wmt`` positions of it (None: all) for LD and MD, ``n_bits`` for bits a sentence.
+    and ``n_wmt`` positions of it for LD and MD, ``n_bits`` for bits a sentence.
     """
 
     poolings: tuple[str, ...]
@@ -57,7 +57,7 @@ class Plan:
     languages: tuple[str, ...] | None = None
     topics: tuple[str, ...] | None = None
     wmt: tuple[str, ...] | None = None
-    n_wmt: int | None = None
+    n_wmt: int = 300
     n_bits: int = 0
     grid: tuple[str, ...] = ()
 
@@ -79,17 +79,16 @@ def plans() -> Mapping[str, Plan]:
     """
     decoded, grid = ("weighted_mean", "last"), languages("few grid")
     return {
-        "embeddinggemma-300m": Plan(("mean",), n_wmt=300),
-        "qwen2.5-coder-0.5b-instruct": Plan(decoded, "bfloat16", n_wmt=300, n_bits=60, grid=grid),
+        "embeddinggemma-300m": Plan(("mean",)),
+        "qwen2.5-coder-0.5b-instruct": Plan(decoded, "bfloat16", n_bits=60, grid=grid),
         "qwen2.5-coder-1.5b-instruct": Plan(
             decoded,
             "bfloat16",
             first_languages(),
             languages("few topics"),
             languages("few wmt"),
-            300,
-            60,
-            grid,
+            n_bits=60,
+            grid=grid,
         ),
         "gemma-3-270m": Plan(decoded, n_bits=60, grid=grid),
     }
@@ -175,11 +174,9 @@ def controlled(model: str) -> list[PairScores | None]:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def wmt(plan: Plan, n: int | None = None) -> ParallelCorpus:
-    """WMT24++ at all positions that no language repeats, or at n of 300 drawn ones."""
-    text = parallel.load("wmt24pp", drop_duplicates=True)
-    n = n or plan.n_wmt
-    text = text.take(len(text), 1) if n is None else text.take(300, 1).drop(range(n, 300))
+def wmt(plan: Plan) -> ParallelCorpus:
+    """WMT24++ at some positions that no language repeats, in its languages."""
+    text = parallel.load("wmt24pp", drop_duplicates=True).take(plan.n_wmt, 1)
     return text.select(plan.wmt) if plan.wmt else text
 
 

@@ -19,16 +19,18 @@ from xlx.results import work
 from xlx.subjects.identity import Name
 
 OTHERS = "all others"
+#: Sentences that a probe learns from, as a multiple of what a language has in the mean.
+TIMES = 1
 
 
 def left_out_probes(
-    name: Subject | Name, tasks: Mapping[str, Sequence[ProbingTask]], times: int = 1
+    name: Subject | Name, tasks: Mapping[str, Sequence[ProbingTask]]
 ) -> pd.DataFrame:
     """Answers in each language of ridge probes that learnt in all others.
 
-    ``tasks`` are of `document_tasks`; ``times`` as many sentences as a language has in the mean are
-    learnt from, of each language alike. Columns are those of the answers of `document_probes`, with
-    `OTHERS` as source; a layer is chosen on training documents left out. Errors as there.
+    ``tasks`` are of `document_tasks`; of each language alike are learnt from `TIMES` as many
+    sentences as one has in the mean. Columns are those of the answers of `document_probes`, with
+    `OTHERS` as source; a layer is chosen on training documents left out.
     """
     subject, groups = as_subject(name), {}
     for cell in probed_tasks(tasks):
@@ -36,8 +38,8 @@ def left_out_probes(
     several = [cells for cells in groups.values() if len(cells) > 1]
     values = work.results(
         LEFT_OUT,
-        [subject.vectors | {"times": times, "tests": [*(x.hashes[0] for x in y)]} for y in several],
-        lambda missing: [(missing, (subject, [several[i] for i in missing], times))],
+        [subject.vectors | {"times": TIMES, "tests": [*(x.hashes[0] for x in y)]} for y in several],
+        lambda missing: [(missing, (subject, [several[i] for i in missing]))],
         what="probes of all other languages",
     )
     answers = []
@@ -54,14 +56,14 @@ def left_out_probes(
 
 
 def _left_out_probes(
-    subject: Subject, groups: Sequence[Sequence[ProbedTask]], times: int
+    subject: Subject, groups: Sequence[Sequence[ProbedTask]]
 ) -> Iterator[dict[str, np.ndarray]]:
     """For each task and fold ``right``, packed ``(n_layers, sum of n_test / 8)``, and the
     ``error`` on training documents left out, ``(n_layers, n_languages)``."""
     vectors, rows = sentence_vectors(subject, [cell for cells in groups for cell in cells])
     for cells in groups:
         tasks = [cell.task for cell in cells]
-        n = times * np.mean([len(x.train) for x in tasks]) / (len(tasks) - 1)
+        n = TIMES * np.mean([len(x.train) for x in tasks]) / (len(tasks) - 1)
         parts = {x.language: rows(x.language, x.train)[: int(np.ceil(n))] for x in tasks}
         fits = []
         for task in tasks:

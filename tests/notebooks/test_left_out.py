@@ -44,7 +44,7 @@ def test_what_is_shared_is_read_and_what_is_turned_is_not(
     assert shared["right"].all()
     assert set(shared["layer"]) == {1}
     assert set(shared["source"]) == {OTHERS}
-    turned = left_out_probes(marked({"en": -1.0, "de": 1.0, "fr": 1.0}), tasks, times=2)
+    turned = left_out_probes(marked({"en": -1.0, "de": 1.0, "fr": 1.0}), tasks)
     shares = turned.groupby("target")["right"].mean()
     assert shares["en"] < 0.1
     words = left_out_probes(xprobe_tables.Reader("words"), tasks)
@@ -53,10 +53,11 @@ def test_what_is_shared_is_read_and_what_is_turned_is_not(
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_answers_are_those_of_a_literal_fit(
-    tasks: dict[str, list[ProbingTask]], times: int
+    tasks: dict[str, list[ProbingTask]], times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(left_out, "TIMES", times)
     subject = marked({"en": 1.0, "de": 0.2, "fr": -0.1})
-    answers, literal = left_out_probes(subject, tasks, times), []
+    answers, literal = left_out_probes(subject, tasks), []
     for fold in range(2):
         mean = np.mean([len(tasks[code][fold].train) for code in LANGUAGES])
         for target in LANGUAGES:
