@@ -77,13 +77,13 @@ _FIRST = {
 }
 
 
-def planted_text(size: int = 4, seed: int = 1) -> ParallelCorpus:
+def planted_text(seed: int = 1) -> ParallelCorpus:
     """Sentences of random words in eight languages, four of them in Cyrillic letters.
 
     Translations share their length but for some 15 %, sentences of a document less so, and those of
     three documents with all their translations a number of four digits.
     """
-    n_documents = 36
+    n_documents, size = 36, 4
     rng, n = np.random.default_rng(seed), n_documents * size
     longer = np.repeat(rng.normal(0, 0.35, n_documents), size) + rng.normal(0, 0.45, n)
     topics = rng.choice(np.arange(1000, 10_000), -(-n_documents // 3), replace=False)

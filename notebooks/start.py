@@ -151,7 +151,8 @@ def front_page(
     """The numbers of README's findings, in order, by lens, and what its clauses assume.
 
     Shares in [0, 1]. ``models``: encoder and decoder; the tables are those of the chapter,
-    ``beside`` its other values, numbers of languages in hundreds.
+    ``beside`` its other values, by model the hundreds of languages in which it is above
+    ``letters``.
     """
     encoder, decoder = models
     meaning = form_and_meaning[form_and_meaning["task"] == MATCHED]
@@ -177,10 +178,10 @@ def front_page(
         "MEXA": [
             *mu[encoder][targets],
             *letters[targets],
-            beside["above letters"],
+            beside[encoder],
             len(letters) / 100,
             *mu[decoder][targets],
-            beside["above letters, decoder"],
+            beside[decoder],
         ],
         "IGAP": [*lost[["value", "low", "high"]], shared, beside["new"], beside["new, abroad"]],
         "within/across": [one.iloc[0], *across.iloc[0][["score", "low", "high"]], others.max()],

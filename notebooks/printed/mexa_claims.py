@@ -31,16 +31,14 @@ from xlx.text import parallel
 stats = deferred("scipy.stats")
 
 
-def shares_left(
-    entries: pd.Series, factor: float, half: float, half_factor: float, n: int = 100
-) -> pd.DataFrame:
-    """Which shares k / n an entry leaves that is printed as the share times a factor.
+def shares_left(entries: pd.Series, factor: float, half: float, half_factor: float) -> pd.DataFrame:
+    """Which shares k / 100 an entry leaves that is printed as the share times a factor.
 
     ``entries`` are printed within ``half`` of the product, the factor within ``half_factor``. With
     their index: ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that
     fit.
     """
-    share = np.arange(n + 1) / n
+    share = np.arange(101) / 100
     apart = np.abs(share * factor - entries.to_numpy(float)[:, None])
     fits = apart <= half + half_factor * share + PRINTED_SLACK
     left = pd.DataFrame(np.where(fits, share, np.nan), index=entries.index)
