@@ -227,8 +227,12 @@ clean: ## remove tool caches and what is in build/ but models, reports and runs 
 	find xlx tests notebooks data -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
 # uv does in seconds what takes pip minutes, and comes from the lock as well; its downloads stay in
-# .venv. It does not read PIP_FIND_LINKS as pip does, so that is passed on. Where uv does not run,
-# pip does the same. An environment that somebody else made is left alone; .begun marks those made here.
+# .venv. Where uv does not run, pip does the same. Every file has to have a hash of the lock, but
+# where files of one's own are to be taken (PIP_FIND_LINKS: torch without CUDA, say), which have
+# others: then the versions alone are held, and torch says itself what it needs of CUDA. uv does not
+# read PIP_FIND_LINKS as pip does, so that is passed on.
+# An environment that somebody else made is left alone; .begun marks those made here.
+HASHES = $(if $(PIP_FIND_LINKS),,--require-hashes)
 $(READY): requirements.lock pyproject.toml
 	@if [ -L $(VENV) ] || [ -e $(VENV) -a ! -e $@ -a ! -e $(VENV)/.begun ]; then \
 		echo "$(VENV) is a link, or make did not set it up, so it is left as it is: move it away" \
@@ -239,16 +243,18 @@ $(READY): requirements.lock pyproject.toml
 	@echo "setting up $(VENV) (once; a minute or more, 2 GB or more)"
 	@$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV) && mkdir $(VENV) && touch $(VENV)/.begun \
 		&& $(PYTHON) -m venv $(VENV); }
+	@$(if $(PIP_FIND_LINKS),sed -E '/^(nvidia-|cuda-|triton)/d; / --hash=/d; s/ \\$$//',cat) \
+		requirements.lock > $(VENV)/lock.txt
+	@awk '/^uv==/ {on = 1} on {print} !/\\$$/ {on = 0}' $(VENV)/lock.txt > $(VENV)/uv.txt
 	@export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		&& export UV_CACHE_DIR="$${UV_CACHE_DIR:-$(CURDIR)/$(VENV)/uv}" \
-		&& UV="$$(sed -n 's/^\(uv==[^ ;]*\).*/\1/p' requirements.lock)" \
-		&& if $(BIN)/python -m pip install --quiet "$$UV" \
+		&& if $(BIN)/python -m pip install --quiet -r $(VENV)/uv.txt \
 			&& $(BIN)/uv --version >/dev/null; then \
-			$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python \
-				$(addprefix --find-links ,$(PIP_FIND_LINKS)) -r requirements.lock \
+			$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(HASHES) \
+				$(addprefix --find-links ,$(PIP_FIND_LINKS)) -r $(VENV)/lock.txt \
 			&& $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 		else \
-			$(BIN)/python -m pip install --quiet -r requirements.lock \
+			$(BIN)/python -m pip install --quiet $(HASHES) -r $(VENV)/lock.txt \
 			&& $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . ; \
 		fi
 	@touch $@
@@ -259,17 +265,14 @@ $(TOOLS):
 	@echo 'import gc; gc.set_threshold(100_000, 50, 100); del gc' \
 		> $@/ipython/profile_default/startup/collector.py
 
-# requirements.lock: exact versions for every platform, Python 3.11 and newer. It keeps the versions
-# it has where pyproject.toml still allows them; `make lock UPGRADE=--upgrade` takes the newest. The
-# CUDA packages of torch for Linux are left out: torch's own metadata brings what a platform needs.
-# It holds no hashes for that reason: pip and uv then ask for one of every package, and those of
-# CUDA are not in it; nor has an index of one's own (PIP_FIND_LINKS) the files of the public one.
-# Licences of what is installed: licences.tsv (`python -m tests.licences > licences.tsv`).
+# requirements.lock: exact versions with hashes of their files for every platform, Python 3.11 and
+# newer. It keeps the versions it has where pyproject.toml still allows them; UPGRADE=--upgrade takes
+# the newest. Licences of what is installed: licences.tsv (`python -m tests.licences > licences.tsv`).
 lock: $(READY) ## write requirements.lock from pyproject.toml [UPGRADE=--upgrade]
 	cp requirements.lock requirements.lock.part
 	$(BIN)/uv pip compile --quiet --universal --all-extras --no-header --no-annotate --no-emit-index-url \
-		--no-emit-find-links $(UPGRADE) pyproject.toml --output-file requirements.lock.part
+		--no-emit-find-links --generate-hashes $(UPGRADE) pyproject.toml --output-file requirements.lock.part
 	{ echo '# Written by `make lock` from pyproject.toml; do not edit.'; \
-		grep -v -E '^(nvidia-|cuda-|triton|#)' requirements.lock.part; } > requirements.lock.new
+		cat requirements.lock.part; } > requirements.lock.new
 	cmp -s requirements.lock.new requirements.lock || cp requirements.lock.new requirements.lock
 	rm requirements.lock.new requirements.lock.part

@@ -22,11 +22,13 @@ CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "dask-core":
 CONDA_ONLY = {"python", "make", "pip"}
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LOCK_LINES = [
-    line
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+#: Each a requirement; then the hashes of its files.
+LOCKED = [
+    [part.strip() for part in line.split(" --hash=")]
+    for line in (ROOT / "requirements.lock").read_text("utf-8").replace("\\\n", "").splitlines()
     if line.strip() and not line.startswith("#")
 ]
+LOCK_LINES = [line for line, *_ in LOCKED]
 LOCK = [Requirement(line) for line in LOCK_LINES]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 
@@ -53,8 +55,12 @@ def test_lock_holds_plain_exact_versions_in_order() -> None:
     # A local version (+cpu), a path, an address or an option would work on one machine only.
     plain = re.compile(r"[a-z0-9-]+==[0-9][0-9a-z.]*( ; .+)?")
     assert [line for line in LOCK_LINES if not plain.fullmatch(line)] == []
-    # What torch needs for a GPU is left to torch's own metadata; torch is the same everywhere.
-    assert [line for line in LOCK_LINES if line.startswith(("nvidia-", "cuda-", "triton"))] == []
+    hashes = [each for _, *hashes in LOCKED for each in hashes or ["none"]]
+    assert [each for each in hashes if not re.fullmatch(r"sha256:[0-9a-f]{64}", each)] == []
+    # torch is the same everywhere, and what it needs for a GPU is for Linux alone.
+    cuda = [line for line in LOCK_LINES if line.startswith(("nvidia-", "cuda-", "triton"))]
+    assert cuda
+    assert all("sys_platform == 'linux'" in line for line in cuda)
     (torch,) = [line for line in LOCK_LINES if line.startswith("torch==")]
     assert ";" not in torch
     assert len(set(LOCK_LINES)) == len(LOCK_LINES)

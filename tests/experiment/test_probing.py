@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import seqeval.metrics
 
+from tests.notebooks.test_entities import literal_f1
 from xlx.experiment import probing
 from xlx.experiment.abx_scores import history
 from xlx.experiment.probing import ProbeSetup
@@ -195,7 +195,7 @@ def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
 # --- entities -------------------------------------------------------------------------------------
 
 
-def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
+def test_transfer_of_entities_is_literal_on_whole_sentences(encoder: loading.Encoder) -> None:
     """Where words are lost they are O; accuracies are those without entities."""
     setup, codes = replace(NER, n_train=900, n_test=400, max_length=24), ["de", "fr"]
     plain = run("cross_lingual", setup, codes)
@@ -213,7 +213,7 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
             guessed = [["O"] * len(tags) for tags in test.tags]
             for sentence, word, index in zip(kept.sentence, kept.word, predicted, strict=True):
                 guessed[sentence][word] = labelled.NER[index]
-            expected = seqeval.metrics.f1_score([list(tags) for tags in test.tags], guessed)
+            expected = literal_f1([list(tags) for tags in test.tags], guessed)
             row = rows.loc[("de", target, layer, seed)]
             assert row["f1"] == pytest.approx(expected, abs=0.01)
             assert row["n_entities"] == sum(tag[0] == "B" for tags in test.tags for tag in tags)

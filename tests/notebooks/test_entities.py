@@ -1,8 +1,7 @@
-"""Entities in IOB2 tags against conlleval's rules written out, seqeval, and cases by hand."""
+"""Entities in IOB2 tags against conlleval's rules written out and cases by hand."""
 
 import numpy as np
 import pytest
-import seqeval.metrics
 
 from xlx.experiment import probing
 from xlx.text.labelled import NER
@@ -19,6 +18,15 @@ def literal(tags: list[str]) -> set[tuple[str, int, int]]:
         if kind is not None and open_kind is None:
             open_kind, first = kind, place
     return found
+
+
+def literal_f1(gold: list[list[str]], guessed: list[list[str]]) -> float:
+    """F1 of entities over sentences, as conlleval counts: type, first word and last agree."""
+    there, other = (
+        {(row, *entity) for row, tags in enumerate(rows) for entity in literal(tags)}
+        for rows in (gold, guessed)
+    )
+    return 2 * len(there & other) / (len(there) + len(other))
 
 
 def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -51,4 +59,4 @@ def test_counts_and_f1_are_the_literal_ones(seed: int) -> None:
         both = [(literal(a), literal(b)) for a, b in zip(own, other, strict=True)]
         assert found[row] == sum(len(a & b) for a, b in both)
         assert n_guessed[row] == sum(len(b) for _, b in both)
-        assert f1[row] == pytest.approx(seqeval.metrics.f1_score(own, other))
+        assert f1[row] == pytest.approx(literal_f1(own, other))
