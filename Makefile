@@ -232,7 +232,7 @@ clean: ## remove tool caches and what is in build/ but models, reports and runs 
 # others: then the versions alone are held, and torch says itself what it needs of CUDA. uv does not
 # read PIP_FIND_LINKS as pip does, so that is passed on.
 # An environment that somebody else made is left alone; .begun marks those made here.
-HASHES = $(if $(PIP_FIND_LINKS),,--require-hashes)
+HASHES := $(if $(PIP_FIND_LINKS),,--require-hashes)
 $(READY): requirements.lock pyproject.toml
 	@if [ -L $(VENV) ] || [ -e $(VENV) -a ! -e $@ -a ! -e $(VENV)/.begun ]; then \
 		echo "$(VENV) is a link, or make did not set it up, so it is left as it is: move it away" \

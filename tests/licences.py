@@ -11,7 +11,7 @@ def licence_of(package: Distribution) -> str:
     stated = [x for x in about.get_all("Classifier", []) if x.startswith("License :: ")]
     named = [x.rsplit(" :: ", 1)[-1] for x in stated if x != "License :: OSI Approved"]
     word = (about.get("License") or "").strip().partition("\n")[0]
-    return about.get("License-Expression") or "; ".join(named) or word
+    return about.get("License-Expression") or "; ".join(named) or word or "not stated"
 
 
 def licences() -> dict[str, str]:
