@@ -234,20 +234,18 @@ def scatter(
 class Cells(Layout):
     """The style of `heatmap`; a ``cell`` in inches, where there is room.
 
-    Panels with one value of the column ``bar_by`` share a ``norm`` (None: from their lowest to
-    their highest value), a ``cmap`` and a bar of colours below them, called ``bar`` (None: no bar;
-    "": that value): one of each, or by value. Axes that are not shared have only the rows, or
-    columns, of their panel. ``missing``: what cells without a number are.
+    Panels share a ``norm`` (None: from their lowest to their highest value), a ``cmap`` and a bar
+    of colours below them, called ``bar`` (None: no bar). Axes that are not shared have only the
+    rows, or columns, of their panel. ``missing``: what cells without a number are.
     """
 
     edge: tuple[float, float] = (1.6, 1.3)
     rows: Sequence | None = None
     columns: Sequence | None = None
     names: Callable[[object], str] = tick
-    norm: Normalize | Mapping | None = None
+    norm: Normalize | None = None
     cmap: object = HIGH
-    bar: str | Mapping | None = ""
-    bar_by: str | None = None
+    bar: str | None = ""
     cell: tuple[float, float] = (0.3, 0.22)
     turned: float = 0
     extend: str = "neither"
@@ -271,42 +269,37 @@ def heatmap(
     n_columns = len(columns) if style.sharex else np.mean([part[x].nunique() for part in split])
     size = {"width": style.cell[0] * n_columns + 0.12, "height": style.cell[1] * n_rows + 0.3}
     on = panels(table, row, col, replace(style, sharex=False, **size))
-    for group, whole in parts(table, style.bar_by) if style.bar_by else [("", table)]:
-        norm, cmap, bar = (
-            given.get(group) if isinstance(given, Mapping) else given
-            for given in (style.norm, style.cmap, style.bar)
-        )
-        norm = norm or Normalize(whole[hue].min(), whole[hue].max())
-        colours, coloured = ScalarMappable(norm, cmap), []
-        for axes, part in on.each(whole):
-            if len(part):
-                cells = part.pivot(index=y, columns=x, values=hue).astype(float)
-                cells = cells.reindex(
-                    index=[name for name in rows if style.sharey or name in cells.index],
-                    columns=[name for name in columns if style.sharex or name in cells],
-                )
-                _colour(axes, cells, colours, style)
-                inside = part[part[y].isin(cells.index) & part[x].isin(cells)]
-                places = inside[x].map(cells.columns.get_loc), inside[y].map(cells.index.get_loc)
-                _mark(axes, inside, places, inside[hue], colours)
-                if (inside[hue].notna() | inside.get("hatched", False)).sum() < cells.size:
-                    axes.add_patch(Rectangle((0, 0), 0, 0, color=MISSING, label=style.missing))
-                coloured.append(axes)
-        if bar is not None:
-            wide = on.figure.get_figwidth() * len(coloured) / len(on.axes)
-            strip = on.figure.colorbar(
-                colours,
-                ax=coloured,
-                orientation="horizontal",
-                pad=0.015,
-                extend=style.extend,
-                shrink=min(1, 4 / wide),
-                aspect=min(4, wide) / 0.1,
-                fraction=0.05,
+    norm = style.norm or Normalize(table[hue].min(), table[hue].max())
+    colours, coloured = ScalarMappable(norm, style.cmap), []
+    for axes, part in on.each(table):
+        if len(part):
+            cells = part.pivot(index=y, columns=x, values=hue).astype(float)
+            cells = cells.reindex(
+                index=[name for name in rows if style.sharey or name in cells.index],
+                columns=[name for name in columns if style.sharex or name in cells],
             )
-            strip.set_label(bar or group, fontsize=8)
-            strip.locator = MaxNLocator(nbins=max(2, min(6, int(2 * wide))))
-            strip.outline.set_visible(False)
+            _colour(axes, cells, colours, style)
+            inside = part[part[y].isin(cells.index) & part[x].isin(cells)]
+            places = inside[x].map(cells.columns.get_loc), inside[y].map(cells.index.get_loc)
+            _mark(axes, inside, places, inside[hue], colours)
+            if (inside[hue].notna() | inside.get("hatched", False)).sum() < cells.size:
+                axes.add_patch(Rectangle((0, 0), 0, 0, color=MISSING, label=style.missing))
+            coloured.append(axes)
+    if style.bar is not None:
+        wide = on.figure.get_figwidth() * len(coloured) / len(on.axes)
+        strip = on.figure.colorbar(
+            colours,
+            ax=coloured,
+            orientation="horizontal",
+            pad=0.015,
+            extend=style.extend,
+            shrink=min(1, 4 / wide),
+            aspect=min(4, wide) / 0.1,
+            fraction=0.05,
+        )
+        strip.set_label(style.bar, fontsize=8)
+        strip.locator = MaxNLocator(nbins=max(2, min(6, int(2 * wide))))
+        strip.outline.set_visible(False)
     return on
 
 

@@ -159,7 +159,7 @@ def handle(label: str, shown: Look, **options: object) -> Line2D:
     points = {"linestyle": "none"} if shown.get("marker") else {}
     try:
         return Line2D([], [], label=label, **({"markersize": 4.5} | shown | points | options))
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"the look of {label}: {' '.join(str(error).split())}") from error
 
 

@@ -132,12 +132,15 @@ def streamed_lines(file: Path) -> Iterator[str]:
 
 def tsv(data: bytes, where: str) -> DataFrame:
     """A table parted by tabs, with a header, every cell as the text it is."""
-    rows = [line.split("\t") for line in decode(data, where)]
-    header = rows[0] if rows else []
-    for number, row in enumerate(rows, 1):
+    return _framed([line.split("\t") for line in decode(data, where)], f"{where}, line", 2)
+
+
+def _framed(rows: Sequence[list[str]], where: str, first: int) -> DataFrame:
+    header, *rows = rows or [[]]
+    for number, row in enumerate(rows, first):
         if (n := len(row)) != len(header):
-            raise TextError(f"{where}, line {number}: {n} cells under a header of {len(header)}.")
-    return DataFrame(rows[1:], columns=header, dtype=object)
+            raise TextError(f"{where} {number}: {n} cells under a header of {len(header)}.")
+    return DataFrame(rows, columns=header, dtype=object)
 
 
 def table_of(file: Path) -> DataFrame:
@@ -170,12 +173,8 @@ def _read_table(data: bytes, file: Path) -> DataFrame:
         if "\t" in header:
             return tsv(data, where)
         text, parted = "\n".join([header, *lines]), max(",;", key=header.count)
-        names, *rows = [*csv.reader(io.StringIO(text), delimiter=parted, strict=True)] or [[]]
-        rows = [row for row in rows if row]
-        for number, row in enumerate(rows, 1):
-            if (n := len(row)) != len(names):
-                raise TextError(f"{where}, row {number}: {n} cells under a header of {len(names)}.")
-        return DataFrame(rows, columns=names, dtype=object)
+        rows = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
+        return _framed([row for row in rows if row], f"{where}, row", 1)
     except TextError:
         raise
     except Exception as error:  # of torn files: whatever pyarrow and expat raise

@@ -322,7 +322,7 @@ _BY_LINE, _BY_ID = "one sentence a line", "id and sentence a line"
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
     """The texts of a folder in these languages, aligned by line or by id, and the layout."""
-    columns, packing, others = _columns(folder)
+    columns, packing, others, there = _columns(folder)
     by_tag = {tag: Path(f"{packing}, {tag}") for tag in columns}
     if not columns:
         by_tag, others = _files(folder)
@@ -337,6 +337,10 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
         for key, file in names.items()
         if not columns
     }
+    there = there if columns else names.values()
+    cut = [x for x in there if files.unpacked(x.read_bytes(), str(x))[-1:] not in b"\r\n"]
+    if columns or len(cut) < len(there):
+        notes += [f"{x.name}: its last line has no end, so it may be cut off." for x in cut]
     ids_first = (2 * sum(bool(re.match(r"\S+\t", x)) for x in y) > len(y) for y in lines.values())
     layout = packing or (_BY_ID if any(ids_first) else _BY_LINE)
     beside, segments = folder / _SEGMENTS, {}
@@ -367,11 +371,11 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     return CorpusTexts(texts, called, segments, _SEGMENTS, tuple(notes)), layout
 
 
-def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
+def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str], list[Path]]:
     """By tag, id and sentence of a table with one column per language, or of TMX; its layout.
 
-    And the names of files that are no tables. Nothing of a folder where such a file has the text of
-    a language. Of several parts, one after the other.
+    And the names of files that are no tables, and those tables whose rows are lines. Nothing of a
+    folder where such a file has the text of a language. Of several parts, one after the other.
     """
     there = [path] if path.is_file() else _beside_left_out(path)
     parts = [file for file in there if _TABLES.fullmatch(file.name)]
@@ -380,14 +384,14 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
     published = any(_PUBLISHED.search(file.name) for file in parts)
     lines = named_by_language and len(parts) > 1 and not published
     if not parts or any(map(_is_tag, others)) or lines:
-        return {}, "", []
+        return {}, "", [], []
     table = pd.concat(map(files.table_of, parts), ignore_index=True)
     if {*_FLORES_PLUS} <= {*table}:  # a row for each language of a sentence
         code, script, text = _FLORES_PLUS
         table["tag"] = table[code].astype(str) + "_" + table[script].astype(str)
         table = table.pivot(index="id", columns="tag", values=text).reset_index()
     elif named_by_language and sum(means_language(str(x)) for x in table) < 2:
-        return {}, "", []
+        return {}, "", [], []
     numbers, given = (table.index + 1).astype(str), table.get("id")
     named = (
         given is not None
@@ -405,7 +409,8 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str]]:
     if not columns:
         raise TextError(f"{path}: none of {', '.join(map(str, table))} names a language.")
     layout = f"one column per language of {parts[0].name}"
-    return columns, layout, [file.name for file in others]
+    lined = [x for x in parts if {".csv", ".tsv"} & {*x.suffixes}]
+    return columns, layout, [file.name for file in others], lined
 
 
 def _is_tag(file: Path) -> bool:
