@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from shared.abx_tables import at_last
 from shared.minimal_pairs import (
+    BY_SPELLING,
     COMPOSED,
     EDITED,
     EDITS,
@@ -16,11 +17,13 @@ from shared.minimal_pairs import (
     ORIGINAL,
     SIDES,
     Spelling,
+    _scores,
     beyond,
     edits_told,
     every_x,
     in_latin,
     languages_of_x,
+    load_minimal_pairs,
     order_distance,
     originals,
     shares,
@@ -113,6 +116,21 @@ def test_what_a_model_has_above_a_rival_is_the_difference_of_shares() -> None:
     assert table.loc["a", "score"] == pytest.approx(means.loc["a", "share"] - 0.5)
     assert table.loc["a", "low"] < table.loc["a", "score"] < table.loc["a", "high"]
     assert not table.loc["b"].any()
+
+
+def test_sentences_of_another_kind_are_left_out() -> None:
+    first, second = list(BY_SPELLING)[:2]
+    scores, languages, _ = _scores(BY_SPELLING, ["phrases"], side=SIDES[-1])
+    text, other = (load_minimal_pairs(kind) for kind in ("phrases", "roles"))
+    assert len(text) == len(languages)
+    known, apart = {name.split(":")[1] for name in other.ids}, {}
+    lead = scores[first][0] - scores[second][0]
+    for name, code, more in zip(text.ids, languages, lead, strict=True):
+        if name.split(":")[1] not in known:
+            apart.setdefault(code, []).append(more)
+    assert 0 < sum(map(len, apart.values())) < len(text)
+    left = beyond(BY_SPELLING, [(first, second)], ["phrases"], SIDES[-1], "roles")
+    assert left["score"].item() == pytest.approx(np.mean([np.mean(x) for x in apart.values()]))
 
 
 @given(st.text("abc", max_size=9), st.text("abcd", max_size=9))
