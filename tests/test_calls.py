@@ -218,7 +218,14 @@ def made_corpus() -> parallel.ParallelCorpus:
 
 
 #: What may hold anything.
-FREE = ("igap.seeds", "looks.palette", "exact.groups", "result.about", "probe_sentences.reading")
+FREE = (
+    "igap.seeds",
+    "igap.groups",
+    "looks.palette",
+    "exact.groups",
+    "result.about",
+    "probe_sentences.reading",
+)
 Faces = dict[str, tuple[Callable, dict[str, Any]]]
 
 

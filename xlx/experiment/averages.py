@@ -167,7 +167,7 @@ def averaged_scores(
     for scores in measured:
         counted = layers_of_mean(len(scores.layers), layers, embedding_layer)
         names = {"layer": counted, "language": language_weights(scores.pairs)[0]}
-        names = {key: np.array(names[key]) for key in names if key in by}
+        names = {key: np.array(names[key]) for key in names if key in [*by]}
         for task in scores.tasks if tasks is None else tasks:
             mean = average(scores, task, by=by, layers=counted)
             places = zip(names, np.indices(mean.score.shape), strict=True)
