@@ -28,7 +28,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from family import pretraining_text, recipes
-from shared import abx_figures
 from shared.abx_tables import at_last, ends
 from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, history
@@ -37,7 +36,7 @@ from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import PairScores
 from xlx.plots.panels import across, order, rows_of
-from xlx.plots.primitives import Curves, Lanes, lanes
+from xlx.plots.primitives import Lanes, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
 from xlx.results import checks, work
 from xlx.results.deferred import deferred
@@ -568,17 +567,3 @@ def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
 
 #: A training parts from itself on another processor; scores stay within some points.
 COURSE = work.Kind("alignment-course", _course, version=1, tolerance=0.1, difference=_apart)
-
-
-@styled
-def training_course(table: pd.DataFrame) -> Figure:
-    """LD and matched MD of the measured text over training, a panel what is learnt; bands: seeds.
-
-    ``table``: `course_scores`.
-    """
-    tasks = ["LD", MATCHED]
-    table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
-    table = table["score"].apply(over_seeds).unstack().reset_index()
-    on = abx_figures.scored(table, "step", tasks, Curves(width=3.9, height=2.5), col="learnt")
-    figure = on.done("training step", "share of comparisons", handles=abx_figures.with_lines(on))
-    return asking("Is it translation that brings languages together?", figure)

@@ -218,10 +218,9 @@ def without_nan(table: pd.DataFrame) -> pd.DataFrame:
 WITH_INTERVAL = "{r:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
-def captions(
-    correlations: pd.DataFrame, panel: str | Sequence[str], text: str = f"r = {WITH_INTERVAL}"
-) -> dict:
-    """Panel of a figure → its correlations, each row a line of ``text``."""
+def captions(correlations: pd.DataFrame, panel: str | Sequence[str]) -> dict:
+    """Panel of a figure → its correlations, each row a line."""
+    text = f"r = {WITH_INTERVAL}"
     return {
         key: "\n".join(text.format_map(row).replace("-", "−") for row in rows.to_dict("records"))
         for key, rows in correlations.groupby(panel, sort=False)

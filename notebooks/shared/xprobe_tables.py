@@ -32,14 +32,14 @@ _SLACK = 1e-9
 Numbers = np.ndarray | float
 
 
-def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
+def mean_sd(table: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation of each task over languages and encoders (Table 1).
 
-    ``ddof`` lessens the number of cells in the variance (in the paper by 0). A row per task, in the
-    order of the table: ``task``, ``mean``, ``sd``, ``n`` (cells).
+    A row per task, in the order of the table: ``task``, ``mean``, ``sd`` (of all cells, as in the
+    paper), ``n`` (cells).
     """
     groups = table.groupby("task", sort=False)["accuracy"]
-    columns = {"mean": groups.mean(), "sd": groups.std(ddof=ddof), "n": groups.size()}
+    columns = {"mean": groups.mean(), "sd": groups.std(ddof=0), "n": groups.size()}
     return pd.DataFrame(columns).reset_index()
 
 
