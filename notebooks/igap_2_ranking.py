@@ -21,7 +21,7 @@ from shared.shown import as_points, asking, in_points
 from xlx.experiment.transfers import DIRECTION, Transfers, TransferTask, transfer_task
 from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
-from xlx.plots.panels import HATCHED, number
+from xlx.plots.panels import HATCHED, across, number, rows_of
 from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
 from xlx.plots.style import BLUE, GUESSING, HIGH, MEASURES, handle, look, styled
 from xlx.results.deferred import deferred
@@ -391,16 +391,21 @@ def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> p
 
     Accuracy is on the translations of the training set, with the labels that were learnt. A row per
     ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and seeds, and
-    what a ``guess`` has; there is no IGAP where no checkpoint learns the labels.
+    the accuracy of a ``guess``; there is no IGAP where no checkpoint learns the labels.
     """
     rows = []
     for (model, ratio), transfer in runs.items():
         values = {TRANSLATED: 1 - np.mean([*transfer.last_wrong("train").values()], axis=0)}
-        guess = {TRANSLATED: 1 - transfer.task.guess, "IGAP": transfer.task.guess}
         if lost := transfer.losses(0.0, tolerance):
             values["IGAP"] = np.mean(list(lost.values()), axis=0)
         rows += [
-            (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])), guess[name])
+            (
+                model,
+                ratio,
+                name,
+                *crossed_interval(x, np.arange(x.shape[1])),
+                1 - transfer.task.guess,
+            )
             for name, x in values.items()
         ]
     return pd.DataFrame(rows, columns=["model", "ratio", "measure", *ENDS, "guess"])
@@ -493,13 +498,12 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
 
 @styled
 def ratio_curves(table: pd.DataFrame) -> Figure:
-    """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
+    """Accuracy by share of random labels (Figure 3)."""
+    table = rows_of(table, measure=TRANSLATED)
     names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
-    style = Curves(scale=100, labels=names, width=3)
-    on = curves(table, "ratio", "value", hue="model", col="measure", style=style)
-    for axes, rows in on.each(table):
-        axes.axhline(100 * rows["guess"].iloc[0], **GUESSING)
-        axes.set_ylabel(f"{rows['measure'].iloc[0]} (%)")
-    on.titles({})
-    figure = on.done("share of random labels", handles=[handle("guessing", GUESSING)])
+    style = Curves(scale=100, labels=names, width=8)
+    on = curves(table, "ratio", "value", hue="model", style=style)
+    across(on, y=100 * table["guess"].iloc[0])
+    y = f"{TRANSLATED} (%)\n(IGAP: about 100 less it)"
+    figure = on.done("share of random labels", y, handles=[handle("guessing", GUESSING)])
     return asking("Does a model that learns noise cross languages?", figure)
