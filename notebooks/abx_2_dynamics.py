@@ -329,17 +329,6 @@ def beyond_control(held: pd.DataFrame, control: str) -> pd.DataFrame:
 # --- languages ----------------------------------------------------------------------------------
 
 
-def stretched(scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores of languages from 0 (at the checkpoint where a language is lowest) to 1.
-
-    As Figure 8 of the paper has them, "normalised per language". NaN where a score never varies.
-    """
-    series = scores.groupby(["model", "task", "language"])["score"]
-    lowest, highest = series.transform("min"), series.transform("max")
-    apart = (highest - lowest).where(highest > lowest)
-    return scores.assign(score=(scores["score"] - lowest) / apart)
-
-
 def heights(
     measured: Sequence[PairScores],
     twins: Sequence[PairScores],
@@ -508,14 +497,17 @@ def correlation_course(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def language_maps(table: pd.DataFrame, rows: Sequence[str], where: str) -> Figure:
-    """Maps of language by checkpoint, one panel per model and score (Figures 8, 9 of the paper).
+def language_maps(table: pd.DataFrame, rows: Sequence[str]) -> Figure:
+    """Maps of language by checkpoint, one panel per model and score (Figure 8 of the ABX paper).
 
-    ``table`` as of `stretched`; ``rows`` orders the languages, ``where`` says of which layers it
-    is.
+    Colours run from 0, where a language is lowest, to 1 ("normalised per language"); a title has
+    the range of the scores. ``rows`` orders the languages.
     """
-    table = thinned(table)
-    table = table.assign(panel=table["model"] + ": " + table["task"].map(NAMES))
+    table = table.assign(panel=table["model"] + ": " + table["task"])
+    ends = table.groupby("panel")["score"].agg(["min", "max"])
+    of_language = table.groupby(["panel", "language"])["score"]
+    stretched = of_language.transform(lambda x: (x - x.min()) / (x.max() - x.min()))
+    table = thinned(table.assign(score=stretched))
     n_panels = table["panel"].nunique()
     width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
     style = Cells(
@@ -527,5 +519,6 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str], where: str) -> Figur
         cell=(min(0.32, width), 0.125),
     )
     on = heatmap(table, "checkpoint", "language", "score", col="panel", style=style)
-    question = f"While a model learns, do scores of all languages go one way, in {where}?"
+    on.titles(lambda x: "{}, {:.2f} to {:.2f}".format(x, *ends.loc[x]))
+    question = "While a model learns, do scores of all languages go one way?"
     return asking(question, on.done("training step"))
