@@ -74,6 +74,8 @@ def grid_maps(
     within = (table["first"] == table["second"]) & (table["first"] != "all")
     table = table.assign(value=100 * table["score"], framed=within)
     models = order(table, "model")
+    single = table.query("first != 'all' and second != 'all'")
+    means = single.pivot_table("value", "model", "framed")
     room = (WIDTH - 0.7) / len(others)
     columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
@@ -99,6 +101,7 @@ def grid_maps(
         cmap=HIGH if middle is None else ABOUT,
     )
     on = heatmap(table, "second", "first", "value", col="model", style=style)
+    on.titles(lambda x: "{0}\nwithin {2:.0f}, across {1:.0f}".format(x, *means.loc[x]))
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
     for axes in on.axes.values():
