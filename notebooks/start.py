@@ -17,6 +17,7 @@ from xlx.plots.style import (
     CHANCE,
     MEASURES,
     NAMES,
+    TINY,
     TWIN,
     ZERO,
     handle,
@@ -28,9 +29,9 @@ from xlx.plots.style import (
 
 #: Short words for what `mixing_tables.cell_groups` names.
 SETTINGS = {
-    "within en": "with both in English",
-    "within the others": "with both in another language",
-    "across": "with the texts in two languages",
+    "within en": "both in English",
+    "within the others": "both in one other language",
+    "across": "in two languages",
 }
 
 
@@ -75,9 +76,9 @@ def rival_lines(table: pd.DataFrame, n: int) -> Figure:
     on = curves(table, "layer", "rivals", hue="language", col="model", style=style)
     across(on, y=(n - 1) / 2)
     _whole(on)
-    nearer = "sentences nearer\nthan the translation"
+    nearer = "sentences nearer than\nthe translation (0 is best)"
     figure = on.done(LAYER, nearer, handles=[chance_line("guessing")])
-    return asking("In which layer is the translation the nearest sentence?", figure)
+    return asking("In which layer is the translation of one sentence the nearest?", figure)
 
 
 @styled
@@ -104,12 +105,15 @@ def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
 
     ``cells``, ``added``, ``score``, ``low``, ``high``; all but the first ``added`` are rivals.
     """
-    names = [*table["added"].unique()]
-    marks = zip(names, (BLUE, "0.45", "0.45"), "osx", strict=False)
-    shown = {name: look(colour, mark) for name, colour, mark in marks}
-    table = table.assign(cells=table["cells"].replace(SETTINGS))
-    style = Lanes(looks=shown, scale=100, width=5.4, lane=0.16)
+    first, *rivals = table["added"].unique()
+    shown = {first: look(BLUE, "o")} | dict.fromkeys(rivals, look("0.45", "s"))
+    labels = dict.fromkeys(rivals, "controls: two more models of the second text")
+    size = {"width": 6.4, "lane": 0.16, "scale": 100}
+    style = Lanes(looks=shown, labels=labels, names=SETTINGS.get, **size)
     on = lanes(table, "score", "cells", hue="added", style=style)
+    (axes,) = on.axes.values()
+    for x, y in axes.containers[0][0].get_xydata():
+        axes.text(x, y - 0.07, f"{x:.1f}", ha="center", fontsize=TINY)
     across(on, 0, **ZERO, zorder=2)
     on.titles(lambda _: model)
     figure = on.done("points of AUC (of 100) that are added to a model of the second text")
