@@ -28,7 +28,7 @@ from xlx.experiment.probing import probe_topics
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.primitives import Lanes, lanes
-from xlx.plots.style import BLUE, VERMILION, look, styled
+from xlx.plots.style import BLACK, BLUE, VERMILION, look, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
 from xlx.results.settings import settings
@@ -584,21 +584,25 @@ def forecast_lanes(table: pd.DataFrame) -> Figure:
     """What was foreseen of μ, with the intervals of 80 and 95 %, and what came, by language."""
     rows = table[table["hypothesis"].isna() & table["id"].str.fullmatch(r"mu \w\w(\w)?")]
     rows = rows[rows.groupby("model")["measured"].transform("count") > 0]
-    rows = rows.assign(language=rows["id"].str.split().str[1])
-    rows["name"] = rows["language"].map(Locale("en").languages)
-    ends = {"low": rows["low_80"], "high": rows["high_80"]}
-    nothing = dict.fromkeys(["low", "high", "low_95", "high_95"], np.nan)
+    rows["name"] = rows["id"].str.split().str[1].map(Locale("en").languages)
+    inside, bare = rows["within 95"], rows[["model", "name"]]
+    counts = inside.groupby(rows["model"]).agg(["sum", "count"])
     parts = {
-        "foreseen, 80 and 95 %": rows.assign(score=rows["value"], **ends),
-        "measured": rows.assign(score=rows["measured"], **nothing),
-        "a line on subwords": rows.assign(score=rows["by_subwords"], **nothing),
+        "foreseen, 80 and 95 %": rows.assign(
+            score=rows["value"], low=rows["low_80"], high=rows["high_80"]
+        ),
+        "measured, within 95 %": bare.assign(score=rows["measured"].where(inside)),
+        "measured, outside": bare.assign(score=rows["measured"].mask(inside)),
+        "a line on subwords": bare.assign(score=rows["by_subwords"]),
     }
     drawn = pd.concat(parts, names=["what", None]).reset_index(level=0)
+    colours = BLUE, VERMILION, BLACK, "0.5"
     looks = {
         name: look(colour, marker)
-        for name, colour, marker in zip(parts, (BLUE, VERMILION, "0.5"), "oDx", strict=True)
+        for name, colour, marker in zip(parts, colours, "oDXx", strict=True)
     }
-    style = Lanes(looks=looks, wide=("low_95", "high_95"), width=5.6, lane=0.09)
+    style = Lanes(looks=looks, wide=("low_95", "high_95"), width=5.6, lane=0.065)
     on = lanes(drawn, "score", "name", hue="what", col="model", style=style)
+    on.titles(lambda x: "{}\n{} of {} within 95 %".format(x, *counts.loc[x]))
     figure = on.done("μ: share of sentences that find their translation")
     return asking("Does μ come as it was foreseen?", figure)
