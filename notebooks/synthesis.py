@@ -203,8 +203,8 @@ def language_predictors(
 ) -> pd.DataFrame:
     """What may predict a language, a row each: text alone (`SURFACE`), and the model's MEXA.
 
-    ``bag``: μ of the model's subwords; ``subwords``: log of their number, less that in English;
-    ``Latin``: the script; ``MEXA``: μ, mean over layers; ``family``.
+    ``bag``: μ of the model's subwords; ``subwords``: log of their number in English less that in
+    the language; ``Latin``: the script; ``MEXA``: μ, mean over layers; ``family``.
     """
     counts = np.log(mean_subwords(model, text))
     codes, scripts = list(covered.scores.languages), language_scripts("flores200-100")
@@ -214,7 +214,7 @@ def language_predictors(
             "language": codes,
             "family": [language_families([x])[x] for x in codes],
             "bag": [of_bag[x] for x in codes],
-            "subwords": [counts[x] - counts["en"] for x in codes],
+            "subwords": [counts["en"] - counts[x] for x in codes],
             "Latin": [float(scripts[x] == "Latn") for x in codes],
             ALIGNED: np.nanmean(covered.scores.mu, axis=0),
         }
@@ -342,7 +342,7 @@ def claims_of_probes(probes: Mapping[str, pd.DataFrame], names: Mapping[str, str
 PREDICTORS = {
     "MEXA": "MEXA",
     "bag": "subwords shared with English",
-    "subwords": "subwords per sentence (few is good)",
+    "subwords": "few subwords a sentence",
     "Latin": "Latin script",
 }
 
