@@ -265,20 +265,18 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
 
     Above the diagonal a model finds more translations than their spelling does.
     """
-    counts = points.assign(above=points["mu"] > points["letters"]).groupby("model")["above"].sum()
-    sizes = points["model"].value_counts()
-    titles = {model: f"{model}: above in {counts[model]} of {sizes[model]}" for model in models}
-    panel = pd.Categorical(points["model"].map(titles), titles.values())
-    points = points.assign(panel=panel, mu=points["mu"].clip(upper=1))  # read off at 1.01
-    points = points.dropna(subset="panel").sort_values(["panel", "script"])
+    points = points.sort_values("script").set_index("model").loc[[*models]].reset_index()
+    points["mu"] = points["mu"].clip(upper=1)  # read off at 1.01
+    above = (points["mu"] > points["letters"]).groupby(points["model"]).agg(["sum", "count"])
     style = Points(size=9, alpha=0.75, wrap=3, height=2.1, labels=SCRIPTS)
-    on = scatter(points, "letters", "mu", hue="script", col="panel", style=style)
+    on = scatter(points, "letters", "mu", hue="script", col="model", style=style)
+    on.titles(lambda x: "{}: above spelling in {} of {}".format(x, *above.loc[x]))
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     labels = "MEXA score of the bag of letters (share of hits)", "MEXA score of the model"
     figure = on.done(*labels, handles=[line("equal", "--", "0.4")])
-    return asking("Do larger models find more than spelling does?", figure)
+    return asking("Do models find more than spelling does?", figure)
 
 
 def share_correlations(points: pd.DataFrame) -> pd.DataFrame:

@@ -13,15 +13,8 @@ from matplotlib.lines import Line2D
 
 from shared.shown import asking
 from xlx.plots.panels import order, parts
-from xlx.plots.primitives import (
-    Curves,
-    curves,
-)
-from xlx.plots.style import (
-    handle,
-    look,
-    styled,
-)
+from xlx.plots.primitives import Curves, curves
+from xlx.plots.style import handle, look, styled
 
 #: Where the axis of probabilities ends: smaller ones tell no more.
 SMALLEST = 1e-6
