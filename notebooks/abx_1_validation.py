@@ -642,10 +642,9 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    style = Points(size=8, alpha=0.5, width=4.5, height=3)
+    style = Points(size=8, alpha=0.5, width=8, height=2.7)
     on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
     across(on, x=0.5, y=1 / n_sentences)
-    chance = chance_line(f"chance: MD 0.5, retrieval 1 in {n_sentences}")
     x = "MD of one pair of languages: share of triplets (one point per pair)"
-    y = "retrieval: share of sentences\nthat find their translation"
-    return asking("Does MD say what retrieval says?", on.done(x, y, handles=[chance]))
+    y = f"retrieval: share of sentences that find\ntheir translation (chance: 1 in {n_sentences})"
+    return asking("Does MD say what retrieval says?", on.done(x, y, handles=[chance_line()]))

@@ -32,9 +32,9 @@ from xlx.subjects.jobs import Recipe, Sparing
 feature_extraction = deferred("sklearn.feature_extraction.text")
 preprocessing = deferred("sklearn.preprocessing")
 
-FROZEN_LABELS = "random labels, frozen"
+FROZEN_LABELS = "random labels, frozen states"
 #: What another source has in the place of a metric: test accuracies, or IGAP.
-OTHER_SOURCES, OTHER_IGAP = "accuracy, other sources", "IGAP, other sources"
+OTHER_SOURCES, OTHER_IGAP = "accuracy from other sources", "IGAP from other sources"
 #: What Figure 3 calls accuracy: that on labels that were learnt, in translation.
 TRANSLATED = "accuracy on translations"
 #: (source, target) → values of each seed and example, ``(S, n)``.
@@ -431,7 +431,7 @@ def ranking_dots(
         shift=-0.18,
         scale=100,
         interval=False,
-        width=5.2,
+        width=7.2,
         lane=0.24,
         looks=look(BLUE, "o", markersize=3),
         labels="a source",
@@ -454,7 +454,7 @@ def ranking_dots(
         100 * means["random_low"],
         color="0.87",
         zorder=0,
-        label="mean, languages permuted",
+        label="95 % of means, languages permuted",
     )
     axes.use_sticky_edges = False
     figure = on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")

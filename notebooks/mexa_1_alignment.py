@@ -107,7 +107,10 @@ def sentence_places(
 def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """`sentence_places` in the languages of ``names``, one panel per layer (Figure 4)."""
     table = places.assign(language=places["language"].map(names)).dropna()
-    style = Points(wrap=3, height=2.6)
+    shown = looks(names.values(), {})
+    pivot = next(iter(shown))
+    shown[pivot] = shown.pop(pivot) | {"markerfacecolor": "white"}  # a ring, above all others
+    style = Points(wrap=3, height=2.6, size=16, looks=shown)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
     for axes in on.axes.values():
         axes.set(xticks=[], yticks=[])
@@ -270,7 +273,7 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
     above = (points["mu"] > points["letters"]).groupby(points["model"]).agg(["sum", "count"])
     style = Points(size=9, alpha=0.75, wrap=3, height=2.1, labels=SCRIPTS)
     on = scatter(points, "letters", "mu", hue="script", col="model", style=style)
-    on.titles(lambda x: "{}: above spelling in {} of {}".format(x, *above.loc[x]))
+    on.titles(lambda x: "{}\nabove spelling in {} of {}".format(x, *above.loc[x]))
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from shared.abx_figures import chance_line
 from shared.shown import asking
 from xlx.measures import statistics
-from xlx.plots.panels import order
+from xlx.plots.panels import across, order
 from xlx.plots.primitives import Curves, curves
-from xlx.plots.style import GUESSING, look, looks, styled
+from xlx.plots.style import look, looks, styled
 from xlx.results import paths
 
 #: Languages that stand together in the table: all that English does not teach itself.
@@ -72,12 +72,10 @@ def effects() -> pd.DataFrame:
 @styled
 def by_layer(table: pd.DataFrame) -> Figure:
     """Per cent right by layer of one or more measures, a line for what is erased."""
-    rows = table.drop(columns=["low", "high"])
-    shown = looks(order(rows, "erased"), {"nothing": look("0.7", "", linewidth=5)})
-    style = Curves(scale=100, wrap=3, height=1.6, looks=shown)
-    on = curves(rows, "layer", "value", hue="erased", col="measure", style=style)
-    for axes, _ in on.each(rows):
-        axes.axhline(50, **GUESSING)
+    shown = looks(order(table, "erased"), {"nothing": look("0.7", "", linewidth=5)})
+    style = Curves(scale=100, width=8, height=1.8, looks=shown, interval=False)
+    on = curves(table, "layer", "value", hue="erased", col="measure", style=style)
+    across(on, y=50)
     x, y = "layer in which it is erased (0: embeddings)", "nouns whose number\na probe tells (%)"
     figure = on.done(x, y, handles=[chance_line()])
     return asking("Which direction, erased, takes number from a probe?", figure)

@@ -20,8 +20,6 @@ from xlx.plots.style import (
     HIGH,
     MEASURES,
     NAMES,
-    SMALL,
-    TINY,
     WIDTH,
     ZERO,
     handle,
@@ -104,9 +102,6 @@ def grid_maps(
     on.titles(lambda x: "{0}\nwithin {2:.0f}, across {1:.0f}".format(x, *means.loc[x]))
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
-    for axes in on.axes.values():
-        small = SMALL if room / columns > _WHOLE + 0.02 else TINY
-        axes.tick_params(axis="x", labelsize=small)
     figure = on.done(second, first, handles=[framed_handle("within a language")])
     what = "added" if middle == 0 else "right"
     return asking(f"Is as much {what} where {first} and {second} differ in language?", figure)
@@ -159,13 +154,14 @@ def distances(table: pd.DataFrame) -> Figure:
     reader, *rivals = order(table, "model")
     grey = look(BAG["color"], "x", BAG["linestyle"])
     shown = looks([reader]) | dict.fromkeys(rivals, grey)
-    style = Lanes(names=language_label, width=6.4, looks=shown)
+    labels = dict.fromkeys(rivals, "the span nearest to the question's words")
+    style = Lanes(names=language_label, width=6.4, looks=shown, labels=labels)
     on = lanes(table, "ratio", "language", hue="model", style=style)
     across(on, 1, **ZERO)
     across(on, 2)
     figure = on.done(
-        "distance of the question's words to the answer, hardest fifth over easiest (by F1)",
-        handles=[handle("twice as far, as in the paper", GUESSING)],
+        "distance of words to the answer: hardest fifth over easiest (right: hard is further)",
+        handles=[handle("as far", ZERO), handle("twice as far, as in the paper", GUESSING)],
     )
     return asking("Are the words of hard questions further from the answer?", figure)
 
@@ -213,6 +209,7 @@ def _settings(
         looks={setting: MEASURES[setting] for setting in ("within", "across")},
         labels=NAMES,
         joined=True,
+        width=7,
         lane=0.085 if row else 0.1,
         wrap=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )

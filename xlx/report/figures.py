@@ -12,7 +12,7 @@ from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import BAG
 from xlx.measures import registered
 from xlx.plots import style
-from xlx.plots.panels import Figure, Panels, across, number, order
+from xlx.plots.panels import Figure, Panels, across, number, order, rows_of
 from xlx.plots.primitives import Cells, Curves, Lanes, Points, curves, heatmap, lanes, scatter
 from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
@@ -86,26 +86,23 @@ def both_ways(tables: Tables) -> Figure:
 @styled
 def pairs_apart(tables: Tables) -> Figure:
     """MD among sentences of like length of each pair of languages, one panel per model."""
-    pairs = tables["pairs"][tables["pairs"]["task"] == MATCHED]
-    turned = pairs.rename(columns={"language_1": "language_2", "language_2": "language_1"})
-    both = pd.concat([pairs, turned])
-    kin = sorted({*both["language_1"]}, key=lambda code: (kind_of_language(code)[::-1], code))[
-        :_MOST_NAMED
-    ]
-    few = len(kin) <= 12
-    size = 0.4 if few else 0.19
+    pairs = rows_of(tables["pairs"], task=MATCHED)
+    ends = ["language_1", "language_2"]
+    kin = sorted({*pairs[ends].to_numpy().flat}, key=lambda x: (kind_of_language(x)[::-1], x))
+    pairs[ends] = [sorted(pair, key=kin.index) for pair in pairs[ends].to_numpy()]
+    kin = kin[:_MOST_NAMED]
+    table = pairs.assign(written=pairs["score"].map(number) if len(kin) <= 12 else "")
     shape = Cells(
-        rows=kin,
-        columns=kin,
-        cell=(size, size),
+        rows=kin[1:],
+        columns=kin[:-1],
+        cell=(7 / len(kin), 0.24),
         wrap=1,
-        turned=90,
         bar="MD among sentences of like length",
-        missing="itself",
+        missing="_",
     )
-    table = both[both["language_1"].isin(kin) & both["language_2"].isin(kin)]
-    table = table.assign(written=table["score"].map(number) if few else "")
-    on = heatmap(table, "language_2", "language_1", "score", col="model", style=shape)
+    on = heatmap(table, *ends, "score", col="model", style=shape)
+    for axes in on.axes.values():
+        axes.set_facecolor("white")
     return on.done()
 
 
@@ -119,8 +116,9 @@ def predicted_tasks(tables: Tables) -> Figure:
     panel = ("task", "model") if points["model"].nunique() > 1 else (None, "task")
     shape = Points(wrap=2, width=3.8, height=2.7, sharex=False, sharey=False, size=18)
     on = scatter(points, "mu", "score", None, *panel, shape)
-    dashed = style.look("0.3", "", "--")
-    shape = Curves(interval=False, looks=dashed, labels="line of least squares")
+    shape = Curves(
+        interval=False, looks=style.look("0.3", "", "--"), labels="line of least squares"
+    )
     curves(points, "mu", "line", style=shape, on=on)
     return on.done("MEXA score (share of sentences found both ways)", "score of the task")
 
@@ -133,9 +131,10 @@ def probe_accuracies(tables: Tables) -> Figure:
     """
     table = tables["probes"]
     on = _by_language(table, "accuracy", "model", Lanes(wrap=2, width=3.4, lane=0.07), col="probed")
-    commonest = style.look("0.4", "|", "none", markersize=8)
     first = table[table["model"] == table["model"].iloc[0]]
-    shape = Lanes(interval=False, looks=commonest, labels="commonest label")
+    shape = Lanes(
+        interval=False, looks=style.look("0.4", "|", "none", markersize=8), labels="commonest label"
+    )
     lanes(first, "majority", "language", style=shape, on=on)
     return on.done("share of words, or sentences, whose label is found")
 
