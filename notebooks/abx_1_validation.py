@@ -26,14 +26,7 @@ from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, SPACES, group_sizes
 from xlx.experiment.averages import Average, averaged_scores
 from xlx.experiment.constraints import masks_of
-from xlx.experiment.scoring import (
-    SHUFFLES,
-    Length,
-    Subject,
-    cached,
-    moves,
-    subject_scores,
-)
+from xlx.experiment.scoring import SHUFFLES, Length, Subject, cached, moves, subject_scores
 from xlx.measures import abx, statistics
 from xlx.plots.panels import across
 from xlx.plots.primitives import Curves, Points, curves, scatter
@@ -190,10 +183,7 @@ def seen_in_worlds(text: ParallelCorpus, model: str) -> pd.DataFrame:
         scores, vectors = {}, make(text)
         for label, space in (("", "raw"), (", centred", "centred")):
             exact = abx.exact(
-                SPACES[space](vectors),
-                measures=(abx.LD, abx.MD),
-                masks=masks,
-                dtype=torch.float64,
+                SPACES[space](vectors), measures=(abx.LD, abx.MD), masks=masks, dtype=torch.float64
             )
             scores |= {task + label: float(x.mean()) for task, x in exact.scores.items()}
         nearest = identified(vectors, groups)[READERS.index("nearest")]
@@ -546,12 +536,7 @@ def sample_control(
 
 
 def control_scores(
-    names: Sequence[Name],
-    corpus: ParallelCorpus,
-    *,
-    n_triplets: int,
-    seed: int,
-    **options: object,
+    names: Sequence[Name], corpus: ParallelCorpus, *, n_triplets: int, seed: int, **options: object
 ) -> pd.DataFrame:
     """Scores of tasks in which the variable of interest is held constant: 0.5 is expected.
 

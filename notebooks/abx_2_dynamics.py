@@ -506,8 +506,8 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str]) -> Figure:
     table = table.assign(panel=table["model"] + ": " + table["task"])
     ends = table.groupby("panel")["score"].agg(["min", "max"])
     of_language = table.groupby(["panel", "language"])["score"]
-    stretched = of_language.transform(lambda x: (x - x.min()) / (x.max() - x.min()))
-    table = thinned(table.assign(score=stretched))
+    table["score"] = of_language.transform(lambda x: (x - x.min()) / np.ptp(x))
+    table = thinned(table)
     n_panels = table["panel"].nunique()
     width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
     style = Cells(

@@ -361,9 +361,7 @@ def checkpoint_rules(
 
 
 def over_branches(
-    rows: pd.DataFrame,
-    ends: Sequence[str],
-    fit: Callable[[pd.DataFrame], pd.DataFrame],
+    rows: pd.DataFrame, ends: Sequence[str], fit: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
     """The coefficients of a fit, ``term``, ``coefficient``, with intervals over branches.
 
@@ -688,11 +686,7 @@ CHOICE_MEASURES = ("hit", "top", "win_rate")
 
 
 def choose_sources(
-    table: pd.DataFrame,
-    by: str = "LD",
-    *,
-    lowest: bool = True,
-    top: int = 3,
+    table: pd.DataFrame, by: str = "LD", *, lowest: bool = True, top: int = 3
 ) -> Selection:
     """How well a source language does that was chosen for its target by a score of the two.
 

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from printed.mexa_claims import MexaTables
 from shared import held_out, mexa_tables
@@ -76,7 +75,7 @@ def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, 
     for axes in on.axes.values():
         for group, mu in floor.groupby(groups_of).mean().items():
             axes.axhline(mu, **GUESSING | {"color": groups[group]["color"]})
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axes.locator_params("x", integer=True, nbins=6)
         axes.set_ylim(bottom=0)
     handles = [
         handle("bag of letters", GUESSING),
@@ -110,7 +109,7 @@ def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     shown = looks(names.values(), {})
     pivot = next(iter(shown))
     shown[pivot] = shown.pop(pivot) | {"markerfacecolor": "white"}  # a ring, above all others
-    style = Points(wrap=3, height=2.6, size=16, looks=shown)
+    style = Points(wrap=3, height=2.6, looks=shown)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
     for axes in on.axes.values():
         axes.set(xticks=[], yticks=[])
@@ -168,8 +167,7 @@ def means_table(
 
 
 def pivot_squares(
-    models: Mapping[Name, str],
-    corpus: ParallelCorpus,
+    models: Mapping[Name, str], corpus: ParallelCorpus
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """μ of each language with each pivot, by model (name → pooling) and space.
 
@@ -277,8 +275,8 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    labels = "MEXA score of the bag of letters (share of hits)", "MEXA score of the model"
-    figure = on.done(*labels, handles=[line("equal", "--", "0.4")])
+    x = "MEXA score of the bag of letters (share of hits)"
+    figure = on.done(x, "MEXA score of the model", handles=[line("equal", "--", "0.4")])
     return asking("Do models find more than spelling does?", figure)
 
 

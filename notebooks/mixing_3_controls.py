@@ -10,14 +10,7 @@ from printed.mixing_claims import PAIRS_ROWS, PrintedScores
 from shared.claims import compared
 from shared.controls import only, shuffled
 from shared.mixing_figures import PARTS
-from shared.mixing_tables import (
-    TASK_NAMES,
-    Origin,
-    TaskData,
-    inference_data,
-    second_alone,
-    signals,
-)
+from shared.mixing_tables import TASK_NAMES, Origin, TaskData, inference_data, second_alone, signals
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
@@ -176,10 +169,7 @@ def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.D
 
 
 def means_of(
-    values: Mapping,
-    pairs: Mapping[str, tuple[str, str]],
-    data: Mapping[str, TaskData],
-    learn: bool,
+    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData], learn: bool
 ) -> pd.DataFrame:
     """What one condition has above another: means over languages within, across, and by writing.
 

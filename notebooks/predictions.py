@@ -596,11 +596,7 @@ def forecast_lanes(table: pd.DataFrame) -> Figure:
         "a line on subwords": bare.assign(score=rows["by_subwords"]),
     }
     drawn = pd.concat(parts, names=["what", None]).reset_index(level=0)
-    colours = BLUE, VERMILION, BLACK, "0.5"
-    looks = {
-        name: look(colour, marker)
-        for name, colour, marker in zip(parts, colours, "oDXx", strict=True)
-    }
+    looks = dict(zip(parts, map(look, (BLUE, VERMILION, BLACK, "0.5"), "oDXx"), strict=True))
     style = Lanes(looks=looks, wide=("low_95", "high_95"), width=5.6, lane=0.065)
     on = lanes(drawn, "score", "name", hue="what", col="model", style=style)
     on.titles(lambda x: "{}\n{} of {} within 95 %".format(x, *counts.loc[x]))

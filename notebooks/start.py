@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from shared.abx_figures import LAYER, MATCHED, chance_line
 from shared.shown import asking
@@ -35,15 +34,10 @@ SETTINGS = {
 }
 
 
-def language_name(code: str) -> str:
-    """The English name of a language."""
-    return language_label(code).partition(" ")[2] or code
-
-
 def _whole(on: Panels) -> None:
     """Layers are whole numbers."""
     for axes in on.axes.values():
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.locator_params("x", integer=True)
 
 
 @styled

@@ -75,7 +75,7 @@ def grid_maps(
     single = table.query("first != 'all' and second != 'all'")
     means = single.pivot_table("value", "model", "framed")
     room = (WIDTH - 0.7) / len(others)
-    columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
+    columns = max(1, min(columns or len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
     if len(others) <= _NUMBERED:
         table["written"] = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
@@ -152,8 +152,7 @@ def distances(table: pd.DataFrame) -> Figure:
     ``high``, of `mixing_2_paraphrase.tails`.
     """
     reader, *rivals = order(table, "model")
-    grey = look(BAG["color"], "x", BAG["linestyle"])
-    shown = looks([reader]) | dict.fromkeys(rivals, grey)
+    shown = looks([reader]) | dict.fromkeys(rivals, look(BAG["color"], "x", BAG["linestyle"]))
     labels = dict.fromkeys(rivals, "the span nearest to the question's words")
     style = Lanes(names=language_label, width=6.4, looks=shown, labels=labels)
     on = lanes(table, "ratio", "language", hue="model", style=style)
