@@ -291,8 +291,8 @@ def coefficients(table: pd.DataFrame, question: str) -> Figure:
     across(on, 0, **ZERO)
     on.titles(lambda name: f"for 0.01 more {NAMES[name]}")
     for axes in on.axes.values():
-        axes.set_xlim(-11, 11)  # one interval of NER is four times as wide
-    figure = on.done("points of the score (left: worse, right: better; some intervals go on)")
+        axes.set_xlim(-12, 12)  # one interval of NER is four times as wide
+    figure = on.done("points of the score (right: better; an interval at the edge goes on)")
     return asking(question, figure)
 
 
