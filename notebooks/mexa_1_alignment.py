@@ -109,7 +109,7 @@ def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     shown = looks(names.values(), {})
     pivot = next(iter(shown))
     shown[pivot] = shown.pop(pivot) | {"markerfacecolor": "white"}  # a ring, above all others
-    style = Points(wrap=3, height=2.6, looks=shown)
+    style = Points(wrap=3, height=2.6, size=16, looks=shown)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
     for axes in on.axes.values():
         axes.set(xticks=[], yticks=[])

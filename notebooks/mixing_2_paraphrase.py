@@ -62,10 +62,7 @@ _SLACK = 1e-12
 
 
 def tails(
-    score: np.ndarray,
-    distance: np.ndarray,
-    share: float = 0.2,
-    groups: Sequence[int] | None = None,
+    score: np.ndarray, distance: np.ndarray, share: float = 0.2, groups: Sequence[int] | None = None
 ) -> tuple[float, float, float]:
     """Mean distance of the hardest examples over that of the easiest, with its interval.
 

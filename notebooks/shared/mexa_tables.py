@@ -327,10 +327,7 @@ def chosen_layer(table: pd.DataFrame) -> dict[str, int]:
 
 
 def task_scores(
-    table: pd.DataFrame,
-    layer: int | str = "chosen",
-    *,
-    centred: bool = True,
+    table: pd.DataFrame, layer: int | str = "chosen", *, centred: bool = True
 ) -> pd.DataFrame:
     """Scores of a task, as `xlx.text.downstream` has them, from what `probe_topics` returns.
 

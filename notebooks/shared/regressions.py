@@ -36,11 +36,7 @@ class Regression:
 
 
 def regression(
-    table: pd.DataFrame,
-    outcome: str,
-    predictors: Sequence[str],
-    *,
-    clusters: Sequence[str] = (),
+    table: pd.DataFrame, outcome: str, predictors: Sequence[str], *, clusters: Sequence[str] = ()
 ) -> Regression:
     """Regress an outcome on predictors, with several views of how sure the coefficients are.
 
@@ -123,9 +119,7 @@ def least_squares(
 
 
 def _covariances(
-    fit: linear_model.RegressionResults,
-    table: pd.DataFrame,
-    clusters: Sequence[str],
+    fit: linear_model.RegressionResults, table: pd.DataFrame, clusters: Sequence[str]
 ) -> dict[str, tuple[np.ndarray, int]]:
     """Kind of error → covariance of the coefficients that are kept, and its df."""
     df = int(fit.df_resid)
