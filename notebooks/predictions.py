@@ -367,11 +367,11 @@ def followed(model: str, plan: Plan) -> pd.DataFrame | None:
     return table
 
 
-def inferred(model: str) -> pd.Series | None:
-    """Share of pairs of XNLI whose answer gains most by the premise, by language."""
+def inferred(model: str, premises: str = "right") -> pd.Series | None:
+    """Share of pairs of XNLI whose answer gains most by the premise, or another, by language."""
     table, shares = held_out.asked(), {}
     for code in table.index[table["question"] != ""]:
-        gained = gains(model, *(held_out.inference(code, code, x) for x in ("right", "none")))
+        gained = gains(model, *(held_out.inference(code, code, x) for x in (premises, "none")))
         if gained is None:
             return None
         pairs = labelled.load_labelled("NLI", code, "test", source="xnli-whole")

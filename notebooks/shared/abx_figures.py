@@ -37,13 +37,11 @@ def scored(
     x: str,
     tasks: Sequence[str],
     style: Curves = Curves(),
-    col: str = "model",
     on: Panels | None = None,
 ) -> Panels:
-    """One line per task over ``x``, one panel per model; ``looks`` of the style add to each."""
-    looks = {task: MEASURES[task] | (style.looks or {}) for task in tasks}
-    style = replace(style, looks=looks, labels=style.labels or NAMES)
-    return curves(table, x, "score", hue="task", col=col, style=style, on=on)
+    """One line per task over ``x``, one panel per model."""
+    style = replace(style, looks={task: MEASURES[task] for task in tasks}, labels=NAMES)
+    return curves(table, x, "score", hue="task", col="model", style=style, on=on)
 
 
 def with_lines(on: Panels, lines: References | None = None, tasks: Sequence[str] = ()) -> list:
