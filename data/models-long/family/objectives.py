@@ -17,9 +17,15 @@ import torch
 from torch.nn import functional
 
 from family.batches import NO_LABEL, Batch, Batches
-from family.muon import Muon, products_in
 from family.recipes import MemberRecipe
 from family.training_text import BOS, EOS, PAD
+
+
+def products_in(device: torch.device) -> torch.dtype:
+    """The type of matrix products that a device is fast at: bfloat16, or float32 on older CPUs."""
+    if device.type == "cpu" and "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        return torch.float32
+    return torch.bfloat16
 
 
 def untrained(recipe: MemberRecipe) -> torch.nn.Module:
@@ -173,8 +179,9 @@ def optimisers(model: torch.nn.Module, recipe: MemberRecipe) -> list[torch.optim
         inside = ".layer." in name or ".layers." in name
         (matrices if inside and weights.ndim == 2 else others).append(weights)
     decay, rate = recipe.weight_decay, recipe.learning_rate
+    scaled = {"weight_decay": decay, "adjust_lr_fn": "match_rms_adamw"}
     return [
-        Muon(matrices, lr=recipe.matrix_learning_rate, weight_decay=decay),
+        torch.optim.Muon(matrices, lr=recipe.matrix_learning_rate, **scaled),
         torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), eps=1e-6, weight_decay=decay),
     ]
 

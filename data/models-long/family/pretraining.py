@@ -28,7 +28,6 @@ from tokenizers import Tokenizer
 
 from family import model_cards, objectives, pretraining_text, vocabulary
 from family.batches import Batches, held_out_batches
-from family.muon import products_in
 from family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
 from family.training_text import PretrainingText
 from family.vocabulary import BERT_TOKENS, XLMR_TOKENS
@@ -70,7 +69,7 @@ class _Run:
         self.recipe, self.out, self.device = recipe, out, device
         self.model = objectives.untrained(recipe).to(device).train()
         # In bfloat16 the fused attention of a CPU is several times slower backwards than products.
-        plain = device.type == "cpu" and products_in(device) == torch.bfloat16
+        plain = device.type == "cpu" and objectives.products_in(device) == torch.bfloat16
         self.model.set_attn_implementation("eager" if plain else "sdpa")
         self.trunk = None
         if "contrast" in recipe.objectives:
@@ -200,7 +199,7 @@ class _Run:
             "subwords_seen": self.done.tokens,
             "minutes": round(self.done.seconds / 60, 1),
             "device": device_name(self.device),
-            "products": str(products_in(self.device)).removeprefix("torch."),
+            "products": str(objectives.products_in(self.device)).removeprefix("torch."),
             "torch": torch.__version__.split("+")[0],
         }
         losses, held_out = pd.DataFrame(self.done.rows), pd.DataFrame(self.done.held_out)
