@@ -177,13 +177,25 @@ def test_probes_stand_beside_words_and_beside_the_twin(
     monkeypatch.setattr(predictions, "stored", read)
     monkeypatch.setattr(predictions.document_probes, "usable_labels", lambda *_: learnt)
     values = predictions.of_probes(model, held_out.plans()[model])
-    home, abroad = values.values()
+    home, abroad, outside = values.values()
+    assert outside[0] == pytest.approx(10 / 30)
     assert home[0] == pytest.approx(8 / 40)
     shares = {"embeddinggemma-300m": 30 / 60}  # of a decoder Russian alone
     assert abroad[0] == pytest.approx(shares.get(model, 10 / 30))
     assert home[1] < home[0] < home[2]
     monkeypatch.setattr(predictions, "stored", lambda *_: None)
     assert predictions.of_probes(model, held_out.plans()[model]) == {}
+
+
+def test_tense_in_decoders_is_bounded_by_one_half_of_the_encoder() -> None:
+    encoder, decoder, _ = predictions.MODELS
+    tense = "tense abroad above twin, label kept"
+    of_both = [(encoder, tense, 0.3), (encoder, predictions.OUTSIDE, 0.4), (decoder, tense, 0.25)]
+    values = pd.DataFrame(of_both, columns=["model", "id", "measured"])
+    values = values.assign(low=values["measured"] - 0.01, high=values["measured"] + 0.01, p=np.nan)
+    rows = predictions.judged(values).set_index(["model", "id"]).loc[(slice(None), tense), :]
+    assert rows["bound"].tolist() == ["> 0.15", "< 0.200", "< 0.200"]
+    assert rows["holds"].tolist() == [True, False, False]
 
 
 def test_bits_of_fewer_sentences_are_those_of_as_many_as_were_foreseen(

@@ -101,7 +101,8 @@ def with_views(cells: Sequence[dict], page: Path) -> Iterator[dict]:
         yield cell
         saved = SAVED.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ()
         for view in dict.fromkeys(known[name] for name in saved if name in known):
-            yield {"cell_type": "markdown", "metadata": {}, "source": view_link(view, page)}
+            link = {"id": f"{cell['id']}-view", "source": view_link(view, page)}
+            yield {"cell_type": "markdown", "metadata": {}} | link
 
 
 class Pages:
