@@ -471,7 +471,8 @@ def judged(values: pd.DataFrame) -> pd.DataFrame:
     """All predictions beside what `measured` gives; ``measured`` is NaN where nothing is there yet.
 
     Single values: ``within 80``, ``within 95``. Hypotheses: ``holds``, their bound, and ``p``, one
-    sided, of a value that is at the bound (normal; correlations on Fisher's scale).
+    sided, of a value that is at the bound (normal; correlations on Fisher's scale). H8 of decoders
+    is bounded by one half of what the encoder has (`OUTSIDE`), taken as it is.
     """
     tables = [foreseen(model).assign(model=model).reset_index() for model in MODELS]
     table = pd.concat(tables, ignore_index=True).merge(values, "left", ["model", "id"])

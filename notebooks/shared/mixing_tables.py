@@ -137,8 +137,9 @@ def inference_data(
     n_test: int | None,
     origin: Origin = Origin(),
     split: str = "test",
+    seed: int = 1,
 ) -> tuple[TaskData, dict[str, Examples]]:
-    """XNLI: all of ``source`` to learn, and ``n_test`` pairs, drawn at random, to ask in a grid.
+    """XNLI: all of ``source`` to learn, and ``n_test`` pairs, drawn by ``seed``, to ask in a grid.
 
     Also the whole part by language, which is what is asked of each checkpoint. ``n_train`` are the
     shortest, as in `task_data`; None: all.
@@ -147,7 +148,7 @@ def inference_data(
     ask = {"source": origin.test_source, "path": origin.test_data}
     whole, left_out = labelled.parallel_examples("NLI", languages, split, **ask)
     learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, **learn)
-    sets = whole if n_test is None else {x: part.take(n_test, 1) for x, part in whole.items()}
+    sets = whole if n_test is None else {x: part.take(n_test, seed) for x, part in whole.items()}
     return TaskData(learnt[source], whole[source], sets, left_out), whole
 
 
