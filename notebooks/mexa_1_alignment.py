@@ -108,7 +108,7 @@ def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     table = places.assign(language=places["language"].map(names)).dropna()
     shown = looks(names.values(), {})
     pivot = next(iter(shown))
-    shown[pivot] = shown.pop(pivot) | {"markerfacecolor": "white"}  # a ring, above all others
+    shown[pivot] |= {"markerfacecolor": "white", "markersize": 7, "alpha": 1}  # a ring, below all
     style = Points(wrap=3, height=2.6, size=16, looks=shown)
     on = scatter(table, "x", "y", hue="language", col="layer", style=style)
     for axes in on.axes.values():

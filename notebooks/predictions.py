@@ -367,17 +367,37 @@ def followed(model: str, plan: Plan) -> pd.DataFrame | None:
     return table
 
 
-def inferred(model: str, premises: str = "right") -> pd.Series | None:
-    """Share of pairs of XNLI whose answer gains most by the premise, or another, by language."""
-    table, shares = held_out.asked(), {}
+def inferred(model: str, premises: str = "right") -> pd.DataFrame | None:
+    """Whether a pair of XNLI gets its right answer, ``(n_pairs, n_languages)``.
+
+    It is the answer that gains most by the premise, or by a "wrong" one; with "none" it is the one
+    that is likeliest without any.
+    """
+    table, right = held_out.asked(), {}
     for code in table.index[table["question"] != ""]:
-        gained = gains(model, *(held_out.inference(code, code, x) for x in (premises, "none")))
-        if gained is None:
+        texts = (held_out.inference(code, code, x) for x in (premises, "none"))
+        behind, alone = (stored(likelihood.bits, model, x) for x in texts)
+        if behind is None or alone is None:
             return None
+        gained = alone["bits"] * (premises != "none") - behind["bits"]
         pairs = labelled.load_labelled("NLI", code, "test", source="xnli-whole")
         labels = pairs.take(held_out.N_PAIRS, 1).labels
-        shares[code] = (gained.argmax(axis=1) == np.asarray(labels)).mean()
-    return pd.Series(shares)
+        right[code] = gained.argmax(axis=1) == np.asarray(labels)
+    return pd.DataFrame(right)
+
+
+def beside_premises(model: str) -> pd.DataFrame:
+    """`inferred` behind a wrong premise and without any, and how far either is above it.
+
+    A row each: ``share`` over languages, ``more`` with its interval over pairs.
+    """
+    with_premise = inferred(model).mean(axis=1)
+    rows = []
+    for premises in ("wrong", "none"):
+        rival = inferred(model, premises).mean(axis=1)
+        more = statistics.mean_interval(rival - with_premise, rival.index)
+        rows.append((premises, rival.mean(), *more))
+    return pd.DataFrame(rows, columns=["premises", "share", "more", "low", "high"])
 
 
 def of_two_texts(model: str, plan: Plan) -> Quantities:
@@ -390,7 +410,8 @@ def of_two_texts(model: str, plan: Plan) -> Quantities:
     if plan.grid and (follows := followed(model, plan)) is not None:
         values["follows"] = np.nanmean(follows.to_numpy())
     if plan.grid and (inference := inferred(model)) is not None:
-        values |= {"inference en": inference["en"], "inference mean": inference.mean()}
+        values["inference en"] = inference["en"].mean()
+        values["inference mean"] = inference.to_numpy().mean()
     return values
 
 

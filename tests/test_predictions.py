@@ -18,7 +18,7 @@ from xlx.results.ledger import Ledger
 from xlx.results.settings import settings
 from xlx.subjects import loading
 from xlx.subjects.identity import public_models, twin_of
-from xlx.text import parallel
+from xlx.text import labelled, parallel
 
 TABLES = sorted((paths.DATA / "predictions").glob("*-*.csv"))
 
@@ -196,6 +196,33 @@ def test_tense_in_decoders_is_bounded_by_one_half_of_the_encoder() -> None:
     rows = predictions.judged(values).set_index(["model", "id"]).loc[(slice(None), tense), :]
     assert rows["bound"].tolist() == ["> 0.15", "< 0.200", "< 0.200"]
     assert rows["holds"].tolist() == [True, False, False]
+
+
+def test_answers_behind_a_premise_stand_beside_a_wrong_one_and_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n, asked = held_out.N_PAIRS, held_out.asked()
+    codes = asked.index[asked["question"] != ""]
+    tests = (labelled.load_labelled("NLI", x, "test", source="xnli-whole") for x in codes)
+    labels = {x: np.asarray(y.take(n, 1).labels) for x, y in zip(codes, tests, strict=True)}
+    # bits of the right answer, of the others 5: alone it is the likeliest in every fifth pair
+    costs = {"none": np.where(np.arange(n) % 5, 6, 4), "wrong": np.full(n, 9), "right": [3] * n}
+
+    def read(call: object, subject: object, texts: tuple[str, str]) -> dict:
+        code, premises = texts
+        cost = np.full((n, 3), 5.0)
+        cost[np.arange(n), labels[code]] = costs[premises]
+        return {"bits": cost}
+
+    monkeypatch.setattr(predictions, "stored", read)
+    monkeypatch.setattr(held_out, "inference", lambda _, code, premises: (code, premises))
+    table = predictions.beside_premises("any").set_index("premises")
+    assert predictions.inferred("any").to_numpy().all()
+    assert table["share"].to_dict() == pytest.approx({"wrong": 0, "none": 0.2})
+    assert table["more"].to_dict() == pytest.approx({"wrong": -1, "none": -0.8})
+    assert table.loc["none", "low"] < -0.8 < table.loc["none", "high"]
+    monkeypatch.setattr(predictions, "stored", lambda *_: None)
+    assert predictions.inferred("any") is None
 
 
 def test_bits_of_fewer_sentences_are_those_of_as_many_as_were_foreseen(

@@ -8,6 +8,7 @@ error as well, on the documents it learns from, so it has no advantage of its ma
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -38,11 +39,15 @@ TASKS, LANGUAGES = ("SubjNum", "ObjNum", "Tense"), ("en", "de", "es", "fr", "ru"
 
 @cache
 def document_tasks(
-    languages: tuple[str, ...] = LANGUAGES, folds: int = 4, split: int = 0
+    languages: tuple[str, ...] = LANGUAGES,
+    folds: int = 4,
+    split: int = 0,
+    tasks: tuple[str, ...] = TASKS,
+    rules: Rules | None = None,
 ) -> dict[str, list[ProbingTask]]:
-    """`TASKS` of Parallel UD alone, in folds of documents that ``split`` deals."""
+    """``tasks`` of Parallel UD alone, in folds of documents that ``split`` deals."""
     trees = {code: [load_trees(code, "pud")] for code in languages}
-    return parallel_tasks(trees, TASKS, folds=folds, seed=1, split=split)
+    return parallel_tasks(trees, tasks, folds=folds, seed=1, rules=rules, split=split)
 
 
 def document_probes(
@@ -128,22 +133,27 @@ def against_best(answers: pd.DataFrame, name: str, rivals: Sequence[str]) -> pd.
     for task, part in answers.groupby("task", sort=False):
         wide = part.pivot(index=[*KEYS[2:], "base"], columns="model", values="right").astype(float)
         means, groups = wide.mean(), wide.index.get_level_values("base").map(document)
-        rival = means[[*rivals]].idxmax()
+        rival = means.reindex(rivals).idxmax()
         apart = statistics.mean_interval((wide[name] - wide[rival]).to_numpy(), groups)
         rows[task] = (means[name], rival, means[rival], *apart)
     columns = ["accuracy", "rival", "rival_accuracy", "difference", "low", "high"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("task")
 
 
-def answers_of(models: Sequence[str], languages: Sequence[str]) -> Iterator[pd.DataFrame]:
+def answers_of(
+    models: Sequence[str],
+    languages: Sequence[str],
+    further: Mapping[str, Sequence[ProbingTask]],
+) -> Iterator[pd.DataFrame]:
     """Answers of models, in the precision each is read in, and of twins whose results are stored.
 
-    They are asked in `LANGUAGES`; those in some of them are given.
+    `document_tasks` are asked in `LANGUAGES`, and those in some of them given; ``further`` tasks
+    are asked at home.
     """
-    for model in models:
+    for model, asked in product(models, ((document_tasks(), True), (further,))):
         with settings(dtype=held_out.precision(model)):
-            read = {model: document_probes(model, document_tasks(), True)}
-            twin = held_out.stored(document_probes, twin_of(model), document_tasks(), True)
+            read = {model: document_probes(model, *asked)}
+            twin = held_out.stored(document_probes, twin_of(model), *asked)
         read |= {f"{model}, untrained": twin} if twin else {}
         for name, (_, answers) in read.items():
             here = answers[["source", "target"]].isin(languages).all(axis=1)
@@ -160,8 +170,7 @@ def by_model(
     here, tables = answers["source"] == answers["target"], {}
     for place, part in (("home", answers[here]), ("abroad", same_label(answers[~here], labels))):
         for model in models:
-            twins = {f"{model}, untrained"} & {*part["model"]}
-            tables[place, model] = against_best(part, model, [*lists, *twins])
+            tables[place, model] = against_best(part, model, [*lists, f"{model}, untrained"])
     return pd.concat(tables, names=["place", "model"])
 
 

@@ -297,7 +297,7 @@ def _scores(
     kinds: Sequence[str],
     what: str = "own",
     side: str | None = None,
-    but: str | None = None,
+    without: str | None = None,
 ) -> tuple:
     """Subject → scores of edits ``(n_layers, n)``; their languages, and documents."""
     texts = [load_minimal_pairs(kind) for kind in kinds]
@@ -309,8 +309,8 @@ def _scores(
     if side in SIDES:
         compared &= np.array([[side_of(x, a) == side for a in language_of] for x in codes])
     there = compared.any(axis=0)  # Russian and Chinese have no other of their script
-    if but is not None:
-        there &= ~np.isin(_sentences(texts), _sentences([load_minimal_pairs(but)]))
+    if without is not None:
+        there &= ~np.isin(_sentences(texts), _sentences([load_minimal_pairs(without)]))
     domains = np.array([document for text in texts for document in text.domains])
     read, scores = [answers([*subjects.values()], kind, what, further) for kind in kinds], {}
     for label, values in zip(subjects, zip(*read, strict=True), strict=True):
@@ -330,15 +330,15 @@ def beyond(
     pairs: Sequence[tuple[str, str]],
     kinds: Sequence[str] = EXCHANGES,
     side: str | None = None,
-    but: str | None = None,
+    without: str | None = None,
 ) -> pd.DataFrame:
     """What the share of a subject has above that of a rival, by ``model``, ``rival`` and ``layer``.
 
     ``pairs``: (subject, rival), the rival at the same layer or at its one. The mean over languages,
-    ``score``, with the interval of the difference over documents, edit by edit. ``but``: a kind;
-    edits of sentences that it has in any language are left out.
+    ``score``, with the interval of the difference over documents, edit by edit. ``without``: a
+    kind; edits of sentences that it has in any language are left out.
     """
-    scores, *of_edits = _scores(subjects, kinds, side=side, but=but)
+    scores, *of_edits = _scores(subjects, kinds, side=side, without=without)
     tables = [pd.DataFrame(columns=["model", "rival", "layer", "score", "low", "high"])]
     for label, rival in pairs:
         apart = (1 + scores[label] - scores[rival]) / 2  # a share in [0, 1]

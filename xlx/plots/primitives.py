@@ -223,6 +223,7 @@ def scatter(
             rows = rows_of(part, **{hue: key}) if hue else part
             marks = {"alpha": style.alpha, "markersize": style.size**0.5, "linestyle": "none"}
             marks["markeredgewidth"] = 0.6 if shown["markerfacecolor"] == "white" else 0
+            marks |= {name: shown[name] for name in ("alpha", "markersize") if name in shown}
             axes.plot(style.scale * rows[x], style.scale * rows[y], **shown | marks)
         if "written" in part:
             named = part[part["written"] != ""]
