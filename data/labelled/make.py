@@ -155,10 +155,14 @@ def joined(lines: Iterable[str]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def table_lines(folder: Path, name: str) -> list[str]:
+    """The lines of a table."""
+    return (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
 def table(folder: Path, name: str) -> list[list[str]]:
     """The cells of a table parted by tabs."""
-    text = (folder / name).read_text(encoding="utf-8")
-    return [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+    return [line.split("\t") for line in table_lines(folder, name)]
 
 
 def n_words(*texts: str) -> int:
@@ -600,10 +604,10 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     for code, label in labelled.codes_of(names).items():
         rows = []
         for split in labelled.SPLITS if code == "en" else ("test",):
-            part = labelled.load_labelled("TOPIC", code, split, path=folder / "sib200" / label)
-            rows += [
-                (split, *row) for row in zip(part.ids, part.row_labels, part.first, strict=True)
-            ]
+            part = "dev" if split == "validation" else split
+            lines = table_lines(folder / "sib200" / label, f"{part}.tsv")
+            sentences, _, topics, ids = labelled.read_rows(lines, f"{label} {part}", "TOPIC")
+            rows += [(split, *row) for row in zip(ids, topics, sentences, strict=True)]
         for _, name, _, sentence in rows:
             if "\t" in sentence or letters(sentence) in forbidden:
                 raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")

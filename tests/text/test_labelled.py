@@ -176,36 +176,16 @@ def test_sentences_are_those_that_xtreme_gave_to_its_csv_writer(pairs) -> None:
     assert list(zip(*columns, strict=True)) == expected
 
 
-def test_topics_in_the_public_layout(tmp_path: Path) -> None:
-    put(tmp_path, "data/deu_Latn/dev.tsv", SIB)
-    put(tmp_path, "data/README.md", "no text")
-    put(tmp_path, "data/annotation/dev.tsv", "not a language")
-    for asked, folder in (("de", tmp_path), ("deu_Latn", tmp_path / "data/deu_Latn")):
-        read = load("TOPIC", asked, "validation", path=folder)
-        assert (read.first, read.second) == (('"Ja", sagt sie.', "Er \u2028läuft."), None)
-        assert (read.row_labels, read.ids) == (["politics", "sports"], ("12", "7"))
-        assert read.name == "sib200 de validation"
-
-
-def test_topics_of_several_varieties_and_of_the_misnamed_one(tmp_path: Path) -> None:
-    for label in ("arb_Arab", "arb_Latn", "zho_Hans", "zho_Hant", "tzm_Tfng"):
-        put(tmp_path, f"{label}/test.tsv", SIB.replace("läuft", label))
-    for asked, code, label in [
-        ("ar", "ar", "arb_Arab"),
-        ("arb_Latn", "ar_Latn", "arb_Latn"),
-        ("zh", "zh", "zho_Hans"),
-        ("zho_Hant", "zh_Hant", "zho_Hant"),
-        ("zgh", "zgh", "tzm_Tfng"),
-        ("tzm_Tfng", "zgh", "tzm_Tfng"),
-    ]:
-        read = load("TOPIC", asked, "test", path=tmp_path)
-        assert (read.language, read.first[1]) == (code, f"Er \u2028{label}.")
+def test_topics_in_the_public_layout() -> None:
+    sentences, second, topics, ids = labelled.read_rows(SIB.split("\n")[:-1], "file", "TOPIC")
+    assert (sentences, second) == (('"Ja", sagt sie.', "Er \u2028läuft."), None)
+    assert (topics, ids) == (("politics", "sports"), ("12", "7"))
 
 
 # --- malformed files (CoNLL-U: test_trees) --------------------------------------------------------
 
 UD, WIKI, UNER = "de_gsd-ud-test.conllu", "dev-de.tsv", "sk_snk-ud-test.iob2"
-PAWSX, TOPIC, ALL = "de/dev_2k.tsv", "deu_Latn/dev.tsv", "xnli.dev.tsv"
+PAWSX, ALL = "de/dev_2k.tsv", "xnli.dev.tsv"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +198,6 @@ PAWSX, TOPIC, ALL = "de/dev_2k.tsv", "deu_Latn/dev.tsv", "xnli.dev.tsv"
         ("NLI", WIKI, THREE + "a\tb\tmaybe\n", "line 3: 'maybe' is none of entailment"),
         ("NER", WIKI, "a\tO\nb\tB-MISC\n", "line 2: the tag 'B-MISC' is none of O B-PER"),
         ("NER", UNER, FIVE + "2-3\ta\tO\tO\t-\n", "line 9: this is not word 2"),
-        ("TOPIC", TOPIC, SIB + "8\tsports\t \n", "line 4: an empty sentence"),
     ],
 )
 def test_a_malformed_file_is_named_with_its_line(
@@ -233,24 +212,11 @@ def test_a_malformed_file_is_named_with_its_line(
 
 
 @pytest.mark.parametrize(
-    ("files", "asked", "says"),
-    [
-        (["deu_Latn/dev.tsv"], ("TOPIC", "de", "test"), "no test part of sib200 in de.*dadelani"),
-        (["a/deu_Latn/dev.tsv", "deu_Latn/dev.tsv"], ("TOPIC", "de", "validation"), "deu_Latn twi"),
-    ],
-)
-def test_a_part_that_is_not_there_or_there_twice(tmp_path: Path, files, asked, says: str) -> None:
-    for name in files:
-        put(tmp_path, name, "text")
-    with pytest.raises(TextError, match=says):
-        load(*asked, path=tmp_path)
-
-
-@pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
         (("POS", "de", "dev"), {}, "no split .dev.: choose train, validation, test"),
         (("POS", "de", "test"), {"source": "xnli"}, "no source of POS .xnli.: choose ud, pud"),
+        (("TOPIC", "de", "test"), {"path": "sib"}, "sib200 is shipped whole"),
         (("TOPIC", "de", "train"), {}, "No train part of sib200 is shipped in de, only in English"),
         (("NLI", "de", "test"), {"source": "xnli-dev"}, "no test part, only train.*source='xnli'"),
     ],

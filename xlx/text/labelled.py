@@ -21,7 +21,7 @@ from xlx.results import checks
 from xlx.text import files, trees
 from xlx.text.examples import Examples, Rows, common, shortest
 from xlx.text.files import TextError
-from xlx.text.languages import LANGUAGES, base_code, is_tag, parse_tag
+from xlx.text.languages import LANGUAGES, base_code, parse_tag
 from xlx.text.parallel import keys_of
 from xlx.text.trees import UPOS, comment, sentence_blocks
 
@@ -99,8 +99,7 @@ _SOURCES = {
     ),
     "sib200": _Source(
         "TOPIC",
-        "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
-        "deu_Latn/train.tsv, dev.tsv and test.tsv",
+        "SIB-200, github.com/dadelani/sib-200",
     ),
 }
 _DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
@@ -291,7 +290,8 @@ def load_labelled(
     split : "train", "validation" or "test", as far as ``data/labelled/README.md`` lists them.
     source : as in ``data/labelled/sources.tsv``; None for "ud", "xnli", "pawsx", "sib200",
         "wikiann" (of what is shipped "uner" in languages that it has from there alone).
-    path : a folder with a local copy of the full set; None for what is shipped.
+    path : a folder with a local copy of the full set; None for what is shipped, of SICK and SIB-200
+        the whole.
 
     Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
     the classes of ``LABELS[task]``. Position i is the same in every language of PUD, XNLI, SIB-200
@@ -416,10 +416,7 @@ def _split(task: str, source: str, language: str, split: str, _: tuple) -> Tagge
 
 def _load_local(task: str, source: str, language: str, split: str, path: Path) -> Tagged | Examples:
     """A split of a local copy."""
-    if source == "sib200":
-        language, file = _find_variety(path, language, split)
-    else:
-        file = _find_file(path, source, language, split)
+    file = _find_file(path, source, language, split)
     lines, where = files.decode(file.read_bytes(), str(file)), str(file)
     if not any(line.strip() for line in lines):
         raise TextError(f"{where} is empty; fetch it again.")
@@ -445,26 +442,6 @@ def _find_file(path: Path, source: str, language: str, split: str) -> Path:
     candidates = files.files_below(path.absolute(), fits, what, _how_to_get(source))
     shipped = [file for file in candidates if file.parent.name in set(same["treebank"])]
     return files.single_file(shipped or candidates, f"the {what}")
-
-
-def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
-    """Code and file in SIB-200 as it is published: one folder per language, named by its label."""
-    by_label = {}
-    for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
-        label = file.parent.name
-        if not is_tag(label):
-            continue
-        if label in by_label:
-            raise TextError(
-                f"{path} has {label} twice ({by_label[label]}, {file}); give the folder of one."
-            )
-        by_label[label] = file
-    labels = codes_of(by_label)
-    if (code := _variety(language, labels)) is None:
-        raise TextError(
-            f"{path} has no {split} part of sib200 in {language}. {_how_to_get('sib200')}"
-        )
-    return code, by_label[labels[code]]
 
 
 def codes_of(labels: Iterable[str]) -> dict[str, str]:
