@@ -1,5 +1,6 @@
 """What the scripts ``data/*/make.py`` share: packing, tables, and what no test text may be."""
 
+import argparse
 import hashlib
 import io
 import lzma
@@ -24,6 +25,13 @@ LICENCES = {
     "UD_Turkish-IMST": "CC BY-NC-SA 3.0 (LICENSE.txt; README: 4.0)",
 }
 UD_URL = "https://github.com/UniversalDependencies/{}"
+
+
+def folder_named(about: str, holds: str) -> Path:
+    """The one argument of a script: the folder of the originals; ``about``: its docstring."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser.add_argument("folder", type=Path, help=f"with {holds}")
+    return parser.parse_args().folder
 
 
 def trained_letters() -> frozenset[str]:

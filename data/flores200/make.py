@@ -15,11 +15,10 @@ must be the one on record in ``data/checksums.tsv``. Written beside this script:
 `LEFT_OUT` and `RENAMED` are the two corrections of Kargaran et al. (MEXA, appendix A.8).
 """
 
-import argparse
 import warnings
 from pathlib import Path
 
-from making import sha256, write_archive, write_table
+from making import folder_named, sha256, write_archive, write_table
 from xlx.text import negation, parallel
 from xlx.text.languages import LANGUAGES
 
@@ -37,9 +36,7 @@ RENAMED = {"tzm_Tfng": "zgh_Tfng"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with devtest/eng_Latn.devtest and so on")
-    folder = parser.parse_args().folder
+    folder = folder_named(__doc__, "devtest/eng_Latn.devtest and so on")
     with warnings.catch_warnings():
         # Text that is not on record stops here; one repeated sentence is named in the README.
         warnings.simplefilter("error", parallel.CorpusWarning)

@@ -32,7 +32,6 @@ either: the test part is whole, in English train and dev too; a line that is in 
 stops the script.
 """
 
-import argparse
 import re
 import shutil
 from collections.abc import Iterable, Sequence
@@ -45,6 +44,7 @@ import numpy as np
 from making import (
     UD_URL,
     by_language,
+    folder_named,
     licence,
     linked,
     pack,
@@ -55,6 +55,7 @@ from making import (
     write_packed,
     write_table,
 )
+from xlx.experiment.transfers import INFERENCE, PARAPHRASE
 from xlx.text import examples, labelled, languages, trees
 from xlx.text.files import letters
 
@@ -76,14 +77,11 @@ WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
 XNLI = "https://github.com/facebookresearch/XNLI"
 XNLI_LICENCE = "CC BY-NC 4.0"
-XNLI_LANGUAGES = (
-    *("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"),
-)
 #: The items of XNLI's test part that xnli-whole has to train on; it tests on the 670 others.
 WHOLE_TRAIN = 1000
 #: The languages that Rajaee and Monz (2024) fine-tune across (Table 9).
 XNLI_DEV_LANGUAGES = ("ar", "de", "el", "en", "es", "tr")
-PAWSX_LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
+PAWSX_LANGUAGES = sorted(PARAPHRASE)
 PAWSX = "https://github.com/google-research-datasets/paws"
 PAWSX_LICENCE = "free use, with acknowledgement of Google LLC (its LICENSE)"
 #: Language of SICK → what it is called, under which licence, from where.
@@ -304,19 +302,6 @@ def pud(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
-def iob2_items(sentences: Iterable[tuple], comment: str) -> list[Item]:
-    return [
-        Item(
-            len(words),
-            frozenset([letters(" ".join(words))]),
-            (comment.format(name), *map("\t".join, zip(words, tags, strict=True))),
-            repaired,
-        )
-        for name, words, tags, repaired in sentences
-        if len(words) >= SHORTEST
-    ]
-
-
 def entities(
     files: dict[str, Path], name: str, forbidden: frozenset[str], comment: str, **layout: object
 ) -> tuple:
@@ -324,8 +309,16 @@ def entities(
     pools = {}
     for part, file in files.items():
         lines = file.read_text(encoding="utf-8").split("\n")
-        sentences = labelled.read_iob2(lines, str(file), **layout)
-        pools[part] = iob2_items(sentences, comment.format(part))
+        pools[part] = [
+            Item(
+                len(words),
+                frozenset([letters(" ".join(words))]),
+                (comment.format(part, sentence), *map("\t".join, zip(words, tags, strict=True))),
+                repaired,
+            )
+            for sentence, words, tags, repaired in labelled.read_iob2(lines, str(file), **layout)
+            if len(words) >= SHORTEST
+        ]
     parts, origin = split_up(Drawing.of(name, forbidden), pools, SIZES)
     return counts(parts), told(origin), write(f"{name}.iob2.xz", blocks_of(parts))
 
@@ -335,7 +328,7 @@ def wikiann(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         files = {x: folder / "panx" / f"{x}-{language}.tsv" for x in ("train", "dev")}
         files = {part: file for part, file in files.items() if file.exists()}
         if files:
-            name, comment = f"wikiann/{language}", "# id = {}:{{}}"
+            name, comment = f"wikiann/{language}", "# id = {}:{}"
             sizes, made_from, file = entities(files, name, forbidden, comment, language=language)
             yield (
                 *("NER", "wikiann", language, "WikiAnn", "PAN-X of XTREME", *sizes, made_from),
@@ -347,7 +340,7 @@ def uner(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     treebanks = by_language(folder / "uner")
     for language in UNER:
         treebank, name = treebanks[language], f"uner/{language}"
-        files, comment = treebank_files(treebank), "# sent_id = {{}}"
+        files, comment = treebank_files(treebank), "# sent_id = {1}"
         sizes, made_from, file = entities(files, name, forbidden, comment, columns=5)
         yield (
             *("NER", "uner", language, treebank.name, "release not stated", *sizes, made_from),
@@ -357,11 +350,6 @@ def uner(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
 #: The rows of a public file of XNLI: premise, hypothesis, label; three in a row are an item.
 Rows = list[list[str]]
-
-
-def xnli_rows(folder: Path, part: str, codes: Iterable[str]) -> dict[str, Rows]:
-    """The rows of a public part in each language."""
-    return {code: table(folder / "xnli", f"{part}-{code}.tsv") for code in codes}
 
 
 def xnli_items(rows: dict[str, Rows], part: str, forbidden: frozenset[str]) -> list[Item]:
@@ -488,9 +476,13 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     The subsets are read from the files of the whole set, and named by the hash that a file of
     theirs alone has: results were found by it before the whole set was here.
     """
-    rows = {part: xnli_rows(folder, part, XNLI_LANGUAGES) for part in ("dev", "test")}
     by_language = {
-        code: {part: of_part[code] for part, of_part in rows.items()} for code in XNLI_LANGUAGES
+        code: {part: table(folder / "xnli", f"{part}-{code}.tsv") for part in ("dev", "test")}
+        for code in INFERENCE
+    }
+    rows = {
+        part: {code: of_code[part] for code, of_code in by_language.items()}
+        for part in ("dev", "test")
     }
     subset = xnli_subset(rows, forbidden)
     by_source = {
@@ -505,7 +497,7 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     origins = {
         "xnli": (languages.for_task("NLI", "mono"), "train: dev, validation: dev, test: test"),
         "xnli-dev": (XNLI_DEV_LANGUAGES, "train: dev"),
-        "xnli-whole": (XNLI_LANGUAGES, "train: dev and test, test: test"),
+        "xnli-whole": (INFERENCE, "train: dev and test, test: test"),
     }
     for source, (codes, made_from) in origins.items():
         chosen = by_source[source]
@@ -539,8 +531,6 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         common = examples.common(read)[0][PAWSX_LANGUAGES[0]].ids
         pools[part] = []
         for name in common:
-            if len({pairs[part][code][name][2] for code in PAWSX_LANGUAGES}) > 1:
-                raise SystemExit(f"pawsx {part}: pair {name} has two labels")
             texts = (
                 f"{code}{key}" if len(key) >= SHORTEST and key not in forbidden else ""
                 for code in PAWSX_LANGUAGES
@@ -635,11 +625,7 @@ def save_table(rows: Iterable[tuple]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, sick, pawsx, sib200"
-    )
-    folder = parser.parse_args().folder
+    folder = folder_named(__doc__, "ud, ud_pud, panx, uner, xnli, sick, pawsx, sib200")
     for name in (*SOURCES, "licences"):
         shutil.rmtree(HERE / name, ignore_errors=True)
     forbidden = trained_letters()

@@ -18,7 +18,6 @@ in the languages of `FURTHER`, where nothing is edited, ``further/<lang>.tsv.xz`
 whose exchanges a reader found good.
 """
 
-import argparse
 import hashlib
 import re
 from collections import Counter
@@ -30,6 +29,7 @@ from typing import NamedTuple
 from making import (
     UD_URL,
     by_language,
+    folder_named,
     licence,
     trained_letters,
     treebank_files,
@@ -406,9 +406,10 @@ def text_row(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with ud_pud")
-    treebanks, forbidden = by_language(parser.parse_args().folder / "ud_pud"), trained_letters()
+    treebanks, forbidden = (
+        by_language(folder_named(__doc__, "ud_pud") / "ud_pud"),
+        trained_letters(),
+    )
     read = tsv((HERE / "read.tsv").read_bytes(), "read.tsv").to_numpy().tolist()
     verdicts = {
         (kind, code, name, edited): word if kind != "phrases" or word != "ok" else second

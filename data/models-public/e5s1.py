@@ -57,7 +57,7 @@ class Packed:
     """What a file holds: sizes by `_SIZES`, pieces with their scores, tensors by BERT's names.
 
     ``tensors`` are float32, matrices ``(n_outputs, n_inputs)``; ``special`` are the numbers of
-    "<s>", "</s>", "<pad>" and "<unk>"; ``normalised`` says what characters stand for a character.
+    "<s>", "</s>", "<pad>" and "<unk>".
     """
 
     sizes: Mapping[str, int]
@@ -65,7 +65,6 @@ class Packed:
     pieces: tuple[str, ...]
     scores: np.ndarray
     special: Mapping[str, int]
-    normalised: Mapping[str, str]
     tensors: Mapping[str, np.ndarray]
 
 
@@ -110,16 +109,15 @@ def _read(content: bytes) -> Packed:
     scores = array("<f4", n_pieces)
     text = take(n_bytes)
     pieces = tuple(text[a:b].decode() for a, b in pairwise(starts))
-    normalised, places = {}, {}
+    places = {}
     for _ in range(numbers("iI")[0]):
-        character, n = numbers("IB")
-        normalised[chr(character)] = "".join(map(chr, array("<u4", n).tolist()))
+        array("<u4", numbers("IB")[1])  # passed over: `convert` says how text is normalised
     for _ in range(numbers("i")[0]):
         name = take(numbers("H")[0]).decode()
         places[name] = numbers("BIQQ")
     named = dict(zip(("<s>", "</s>", "<pad>", "<unk>"), special, strict=True))
     tensors = _tensors(content, places, sizes)
-    return Packed(sizes, epsilon, pieces, scores, named, normalised, tensors)
+    return Packed(sizes, epsilon, pieces, scores, named, tensors)
 
 
 def _tensors(

@@ -15,11 +15,10 @@ a line that members are trained on, in the same language and from any source, is
 that any line of any language has are printed.
 """
 
-import argparse
 from pathlib import Path
 
 from family.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
-from making import sha256, write_archive, write_table
+from making import folder_named, sha256, write_archive, write_table
 from xlx.text.files import letters
 
 HERE = Path(__file__).parent
@@ -33,9 +32,7 @@ def held_out(text: str) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with de.tsv and so on")
-    folder = parser.parse_args().folder
+    folder = folder_named(__doc__, "de.tsv and so on")
     trained = read_text()[0]
     lines = {
         code: set(map(letters, verses_trained))

@@ -21,7 +21,6 @@ to one part. In ``tydiqa-whole`` contexts may have any length, and nothing is dr
 validation part. A line of XQuAD that is in the pretraining text stops the script.
 """
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -31,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from making import linked, trained_letters, write_packed, write_table
+from making import folder_named, linked, trained_letters, write_packed, write_table
 from xlx.text.examples import aligned
 from xlx.text.files import letters
 from xlx.text.questions import Answer, Questions, load_questions, read_squad
@@ -188,9 +187,7 @@ def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Itera
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with xquad and tydiqa_goldp")
-    folder = parser.parse_args().folder
+    folder = folder_named(__doc__, "xquad and tydiqa_goldp")
     forbidden = trained_letters()
     rows = list(xquad(folder / "xquad", forbidden))
     english = load_questions("xquad", "en", path=folder / "xquad")

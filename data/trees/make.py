@@ -16,7 +16,6 @@ before ``pud``). Two sentences are the same when their letters and digits are (c
 punctuation do not matter); both the tokens and ``# text`` are compared. Nothing is drawn.
 """
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from pathlib import Path
 from making import (
     UD_URL,
     by_language,
+    folder_named,
     licence,
     trained_letters,
     treebank_files,
@@ -128,9 +128,7 @@ def chosen(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with ud and ud_pud")
-    folder: Path = parser.parse_args().folder
+    folder = folder_named(__doc__, "ud and ud_pud")
     forbidden = trained_letters()
     copies = sorted((HERE.parent / "labelled" / "licences").iterdir())
     licences = {file.read_bytes(): f"labelled/licences/{file.name}" for file in copies}

@@ -16,11 +16,10 @@ script, for the 36 languages of `xlx.text.languages`:
 authors of WMT24++ recommend as the default; ``original_target`` is the draft it corrects.
 """
 
-import argparse
 import json
 from pathlib import Path
 
-from making import sha256
+from making import folder_named, sha256
 from xlx.text import parallel
 from xlx.text.files import one_line
 from xlx.text.languages import LANGUAGES
@@ -33,9 +32,7 @@ def write(name: str, lines: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with en-*.jsonl of google/wmt24pp")
-    folder, segments = parser.parse_args().folder, []
+    folder, segments = folder_named(__doc__, "en-*.jsonl of google/wmt24pp"), []
     for language in LANGUAGES.values():
         tag, field = (language.wmt24pp, "target") if language.code != "en" else ("de_DE", "source")
         (file,) = folder.rglob(f"en-{tag}.jsonl")

@@ -117,7 +117,6 @@ def test_every_number_of_an_e5s1_file_is_read_and_in_its_place() -> None:
     assert packed.pieces == tuple(PIECES)
     assert packed.scores.tolist() == SCORES
     assert packed.special == {"<s>": 0, "</s>": 2, "<pad>": 1, "<unk>": 3}
-    assert packed.normalised == MAPPED
     assert packed.sizes["inner"] == INNER
     assert len(packed.tensors) == len(NUMBERS)
     outside = {"word": "word_embeddings", "pos": "position_embeddings"}
