@@ -82,19 +82,16 @@ def write_table(file: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 def linked(keys: Sequence[Iterable[Hashable]]) -> list[list[int]]:
     """Positions that share a key, directly or by others, each group ascending."""
-    number: dict[Hashable, int] = {}
-    n, pairs = (
-        len(keys),
-        [
-            (i, number.setdefault(key, len(number)))
-            for i, its_keys in enumerate(keys)
-            for key in its_keys
-        ],
-    )
+    number = {}
+    pairs = [
+        (i, number.setdefault(key, len(number)))
+        for i, its_keys in enumerate(keys)
+        for key in its_keys
+    ]
     rows, key = np.array(pairs, dtype=int).reshape(-1, 2).T
-    size = n + len(number)
+    n, size = len(keys), len(keys) + len(number)
     graph = sparse.coo_array((np.ones(len(rows)), (rows, n + key)), shape=(size, size))
-    groups: dict[int, list[int]] = {}
+    groups = {}
     for i, group in enumerate(connected_components(graph, directed=False)[1][:n].tolist()):
         groups.setdefault(group, []).append(i)
     return list(groups.values())

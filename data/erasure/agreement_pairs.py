@@ -47,8 +47,8 @@ def finite(tree: Tree, i: int) -> bool:
 
 def forms(language: str) -> dict[tuple, Counter]:
     """How often each form stands for a lemma, tense and number; a tense is a form's usual one."""
-    counts: dict[tuple, Counter] = defaultdict(Counter)
-    tenses: dict[str, Counter] = defaultdict(Counter)
+    counts = defaultdict(Counter)
+    tenses = defaultdict(Counter)
     for source in ("ud", "pud"):
         of_words = lemmas(language, source)
         for tree in load_trees(language, source):

@@ -275,7 +275,7 @@ def ud(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 def pud(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     treebanks = by_language(folder / "ud_pud")
     codes = languages.for_task("POS", "CL")
-    by_id: dict[str, dict[str, Item]] = {}
+    by_id = {}
     for language in codes:
         used = set()
         for split in labelled.SPLITS:
@@ -517,8 +517,8 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
     A sentence of fewer than three letters is a placeholder that its authors do not name ("WL").
     """
-    pools: dict[str, list[Item]] = {}
-    pairs: dict[str, dict[str, dict[str, tuple[str, str, str]]]] = {}
+    pools = {}
+    pairs = {}
     for split, part in (("validation", "dev"), ("test", "test")):
         read = {
             code: labelled.load_labelled("PI", code, split, path=folder / "pawsx")

@@ -21,7 +21,7 @@ whose exchanges a reader found good.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -175,7 +175,7 @@ def numbers(text: str, words: list[Word], language: str) -> Iterator[str]:
 
 def names(text: str, words: list[Word], language: str) -> Iterator[str]:
     """Two names, of one or more words, each once in the sentence and whole."""
-    runs: list[list[int]] = []
+    runs = []
     for i, w in enumerate(words):
         if w.tag == "PROPN" and w.whole:
             joined = not text[words[i - 1].end : w.start].strip() and runs and runs[-1][-1] == i - 1
@@ -361,7 +361,7 @@ def negation(text: str, words: list[Word], language: str) -> Iterator[str]:
         yield once[0].upper() + once[1:]
 
 
-RULES: dict[str, Callable[[str, list[Word], str], Iterator[str]]] = {
+RULES = {
     "numbers": numbers,
     "names": names,
     "roles": roles,

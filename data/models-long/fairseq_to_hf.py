@@ -79,7 +79,11 @@ def convert_fairseq(
     state, options = _read(checkpoint)
     weights = renamed(state)
     config = _fitted(weights, options, heads or options.get("encoder_attention_heads"), checkpoint)
-    _check_tokenizer(tokenizer / "tokenizer.json", config.vocab_size)
+    words, rows = tokenizer / "tokenizer.json", config.vocab_size
+    if not words.is_file():
+        raise FileNotFoundError(f"the tokenizer folder {tokenizer} has no tokenizer.json")
+    if (n := max(Tokenizer.from_file(str(words)).get_vocab().values()) + 1) > rows:
+        raise ValueError(f"{words} numbers {n} pieces, the checkpoint embeds {rows}: they differ")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as beside:
         config.save_pretrained(beside)
@@ -124,7 +128,7 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
 
 def renamed(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Weights under Hugging Face's names, in float32; a name without a pattern stays."""
-    apart: dict[str, torch.Tensor] = {}
+    apart = {}
     for name, tensor in state.items():
         if match := re.fullmatch(r"(.+\.self_attn)\.in_proj_(weight|bias)", name):  # one of three
             parts = zip("qkv", tensor.chunk(3), strict=True)
@@ -188,14 +192,6 @@ def _fitted(
     if config.tie_word_embeddings:  # loading takes care of the second names
         del weights[_OUTPUT], weights["lm_head.decoder.bias"]
     return config
-
-
-def _check_tokenizer(path: Path, rows: int) -> None:
-    """A tokenizer of no more pieces than are embedded."""
-    if not path.is_file():
-        raise FileNotFoundError(f"the tokenizer folder {path.parent} has no tokenizer.json")
-    if (n := max(Tokenizer.from_file(str(path)).get_vocab().values()) + 1) > rows:
-        raise ValueError(f"{path} numbers {n} pieces, the checkpoint embeds {rows}: they differ")
 
 
 # --- a series -------------------------------------------------------------------------------------

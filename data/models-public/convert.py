@@ -9,7 +9,7 @@ hash as it is.
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +225,7 @@ def from_folder(source: Path, folder: Path) -> None:
             shutil.copyfile(source / name, folder / name)
 
 
-CONVERTERS: dict[str, Callable[[Path, Path], None]] = {
+CONVERTERS = {
     "e5s1": from_e5s1,
     "gguf": from_gguf,
     "folder": from_folder,

@@ -161,7 +161,7 @@ def _bits(model: str, plan: Plan) -> Calls:
 
 
 def _tags(model: str, plan: Plan) -> Calls:
-    sources: list[str | None] = [None, *plan.grid]
+    sources = [None, *plan.grid]
     return [_asked(plan, model, held_out.tagged(code, plan.grid)) for code in sources]
 
 
@@ -169,7 +169,7 @@ def _follow(model: str, plan: Plan) -> Calls:
     """Translations of sentences, then inference; each beside what it has without the first text."""
     text, table = parallel.load("flores200-100", held_out.languages("grid")), held_out.asked()
     languages = table.index[table["question"] != ""]
-    sources: list[str | None] = [None, *plan.grid]
+    sources = [None, *plan.grid]
     pairs = [(a, b) for b in plan.grid for a in sources if a != b]
     of_pairs = [(a, a, how) for a in languages for how in ("right", "none", "wrong")]
     of_pairs += [(a, b, "right") for a, b in product(languages, languages) if a != b]
@@ -207,7 +207,7 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
     text = parallel.load("flores200-100")
     few = text.select(held_out.languages("pivots"))
     ways = list(product(poolings, (False, True)))
-    calls: Calls = [lambda: list(states.kept_by_language(load(name), text, ways))]
+    calls = [lambda: list(states.kept_by_language(load(name), text, ways))]
     for special in (False, True):
         for space in SPACES:
             options = {"poolings": poolings, "states": [space], "alternatives": not special}

@@ -73,7 +73,7 @@ def run_unit(unit: Unit, folder: Path) -> bool:
 
 def chains(units: Sequence[Unit]) -> list[list[str]]:
     """The names of units that one process runs in a row: a unit behind those that it needs."""
-    by_first: dict[str, list[str]] = {}
+    by_first = {}
     for unit in units:
         first = unit.needs if unit.needs in by_first else unit.name
         by_first.setdefault(first, []).append(unit.name)

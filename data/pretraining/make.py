@@ -80,7 +80,7 @@ def strings_of(value: object) -> Iterator[str]:
 
 
 def evaluation_lines(folders: list[Path]) -> set[str]:
-    lines: set[str] = set()
+    lines = set()
     for folder in folders:
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         for path in files:
@@ -94,9 +94,9 @@ def main() -> None:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
     arguments = parser.parse_args()
-    sources: Path = arguments.sources
+    sources = arguments.sources
     evaluated = evaluation_lines(arguments.evaluation)
-    counts: list[tuple] = []
+    counts = []
 
     def keep(source: str, language: str, lines: list[str], aligned: bool) -> list[str]:
         tidy = [" ".join(line.split()) for line in lines]

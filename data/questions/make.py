@@ -73,7 +73,7 @@ def rows_of(part: Questions) -> list[tuple]:
 
 def encode(part: Questions) -> str:
     """A part as SQuAD v1.1 writes it: a paragraph for each run of questions with one context."""
-    paragraphs: list[dict] = []
+    paragraphs = []
     for context, question, answers, key in rows_of(part):
         if not paragraphs or paragraphs[-1]["context"] != context:
             paragraphs.append({"context": context, "qas": []})
@@ -143,7 +143,7 @@ def groups(part: Questions) -> list[list[int]]:
 def draw(part: Questions) -> dict[str, list[int]]:
     """Positions of each split, ascending, whole groups; validation first, and exactly its size."""
     together = groups(part)
-    drawn: dict[str, list[int]] = {split: [] for split in SIZES}
+    drawn = {split: [] for split in SIZES}
     order = np.random.default_rng(SEED).permutation(len(together)).tolist()
     for group in (together[i] for i in order):
         for split, size in SIZES.items():

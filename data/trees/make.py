@@ -67,7 +67,7 @@ def with_tense(rows: list[list[str]]) -> None:
     a perfective form, past unless the verb or an auxiliary of it shows its tense: किया, but not
     किया है. So it is in PUD.
     """
-    shown: dict[str, str] = {}
+    shown = {}
     for cells in rows:
         ending = dict(each.split("=") for each in cells[5].split("|") if "=" in each).get("Aspect")
         if cells[3] not in ("VERB", "AUX"):
@@ -103,8 +103,8 @@ def chosen(
     files: dict[str, Path], language: str, hindi: bool, seen: set[str], forbidden: frozenset[str]
 ) -> tuple[list[str], Counter[str]]:
     """Lines of the sentences that are shipped, and how many are not, by reason."""
-    taken: list[str] = []
-    why: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
+    taken = []
+    why = Counter(dict.fromkeys(REASONS, 0))
     for part, file in files.items():
         for name, rows, texts in sentences(file, part, hindi):
             lines = [f"# sent_id = {name}", *rows]
@@ -133,7 +133,7 @@ def main() -> None:
     copies = sorted((HERE.parent / "labelled" / "licences").iterdir())
     licences = {file.read_bytes(): f"labelled/licences/{file.name}" for file in copies}
     rows = []
-    seen: defaultdict[str, set[str]] = defaultdict(set)
+    seen = defaultdict(set)
     for source, name in (("ud", "ud"), ("pud", "ud_pud")):
         treebanks = by_language(folder / name)
         for language in LANGUAGES if source == "ud" else sorted(treebanks):

@@ -264,7 +264,10 @@ IDS = "a\tone\nb\ttwo\nc\tthree\n"
             {"en.txt": IDS, "de.txt": "a\tx\na\ty\n"},
             ["line 2: the id a comes a second time; an id is what stands before"],
         ),
-        ({"en.txt": IDS, "de.txt": "x\te\n"}, ["no id", "2 files", "x in de.txt and a in en.txt"]),
+        (
+            {"en.txt": IDS, "de.txt": "x\te\n"},
+            ["no id", "2 files", "before the first tab"],
+        ),
         ({"en.txt": IDS, "de.txt": IDS, "segments.tsv": "id\n1\n"}, ["have ids", "remove one"]),
     ],
 )

@@ -112,7 +112,13 @@ def lanes(
         height = (style.lane * len(looks) + 0.1) * len(items) + 0.3
         on = panels(table, row, col, replace(style, height=height))
         on.items = items
-        _rule(on, style.names)
+        for axes in on.axes.values():
+            for edge, item in enumerate(items[1:], start=1):  # a dark line is above the mean
+                colour, width = ("0.3", 0.8) if item == "mean" else ("0.9", 0.5)
+                axes.axhline(edge - 0.5, color=colour, linewidth=width)
+            axes.set_yticks(range(len(items)), map(style.names, items))
+            axes.set_ylim(len(items) - 0.5, -0.5)
+            axes.grid(visible=False, axis="y")
     reach = min(0.13 * (len(looks) - 1), 0.36)
     first, last = (-reach, reach) if style.shift is None else (style.shift, style.shift)
     heights = np.linspace(first, last, len(looks))
@@ -136,17 +142,6 @@ def lanes(
             ends = style.scale * ends.to_numpy(float).T
             axes.plot(ends, places, color="0.75", linewidth=1, zorder=1.5)
     return on
-
-
-def _rule(on: Panels, names: Callable[[str], str]) -> None:
-    """Lines of items, from above, with a thin line between them and a dark one above the mean."""
-    for axes in on.axes.values():
-        for edge, item in enumerate(on.items[1:], start=1):
-            colour, width = ("0.3", 0.8) if item == "mean" else ("0.9", 0.5)
-            axes.axhline(edge - 0.5, color=colour, linewidth=width)
-        axes.set_yticks(range(len(on.items)), map(names, on.items))
-        axes.set_ylim(len(on.items) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
 
 
 @dataclass(frozen=True)

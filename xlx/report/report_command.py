@@ -74,7 +74,12 @@ class Report(options.Reading):
 
         options.tell_downloads([*self.models, *(self.references or ())])
         models, references = inputs.reported_models(self.models, self.references, **self.how)
-        corpus, notes = self._text()
+        checks.whole(self.sentences, "--sentences", least=3)  # to leave one out
+        n = self.sentences or (QUICK if self.quick else None)
+        corpus, notes = inputs.reported_text(self.text, self.codes, n)
+        if self.quick and not self.languages:
+            few = inputs.quick_languages(corpus, self.pivot)
+            corpus, notes = inputs.reported_text(self.text, few, n)
         corpus, more = inputs.comparable_text(corpus)
         notes += more
         pivot, tasks = inputs.pivot_of(corpus, self.pivot), None
@@ -117,16 +122,6 @@ class Report(options.Reading):
         tell(write_report(folder, tables, about, notes, explored(measured)))
         if not self.no_notebook and self.leave and (left := self.leave(folder, self, corpus)):
             tell(left)
-
-    def _text(self) -> tuple[ParallelCorpus, list[str]]:
-        """The text, of a quick report few sentences in few languages; what is to be known of it."""
-        n = QUICK if self.quick else None
-        checks.whole(self.sentences, "--sentences", least=3)  # to leave one out
-        n = self.sentences or n
-        corpus, notes = inputs.reported_text(self.text, self.codes, n)
-        if not self.quick or self.languages:
-            return corpus, notes
-        return inputs.reported_text(self.text, inputs.quick_languages(corpus, self.pivot), n)
 
 
 def about_report(

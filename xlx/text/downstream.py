@@ -259,11 +259,17 @@ def _results(file: Path, asked: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         setting = _setting(content, name) | {"{} questions": n}
         about = {"date": content.get("date"), "setting": setting}
         about["file"] = str(file)
+        named = _arguments(content)
+        names = content.get("model_name"), named.get("pretrained"), named.get("model")
+        if not (model := str(next(filter(None, names), ""))):
+            raise TextError(
+                f"{file} has no field 'model_name', and no 'pretrained=' in 'config.model_args'."
+            )
         for field in fields:
             metric, _, way = field.partition(",")
             stderr = scores.get(field.replace(metric, f"{metric}_stderr", 1))
             called = f"{task}, {way}" if len(fields) > 1 else task
-            values = called, _model(content, file), language, scores[field], stderr, n
+            values = called, model, language, scores[field], stderr, n
             yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | about
 
 
@@ -302,15 +308,6 @@ def _arguments(content: dict) -> dict[str, object]:
         return given
     parts = (part.partition("=") for part in str(given or "").split(","))
     return {name.strip(): value for name, _, value in parts if value}
-
-
-def _model(content: dict, file: Path) -> str:
-    arguments = _arguments(content)
-    names = content.get("model_name"), arguments.get("pretrained"), arguments.get("model")
-    if name := next(filter(None, names), None):
-        return str(name)
-    what = "no field 'model_name', and no 'pretrained=' in 'config.model_args'"
-    raise TextError(f"{file} has {what}.")
 
 
 def _number(value: object, where: str, what: str) -> float:

@@ -311,18 +311,18 @@ def _records(data: bytes, where: str) -> list[dict[str, Any]]:
     return _table(data, where).to_dict("records")
 
 
-def catalogue(kind: str, *, whole: bool = False) -> DataFrame:
+def catalogue(kind: str) -> DataFrame:
     """What is shipped of a kind ("labelled", "questions", "trees"): one row per part that is read.
 
-    With ``whole``, also the sources that end in "-whole": all of a public set of which a subset is
-    shipped under another name. The columns are those of ``data/<kind>/sources.tsv``: source,
+    Without the sources that end in "-whole": all of a public set of which a subset is shipped under
+    another name. The columns are those of ``data/<kind>/sources.tsv``: source,
     language, made_from (of which public files), licence, url, file, sha256, counts. ``identity`` of
     labelled data is what results know the row by; if empty, it is sha256.
 
     Raises TextError if ``sources.tsv`` is missing or malformed.
     """
     table = _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv")
-    return table[whole | ~table["source"].str.endswith("-whole")].copy()
+    return table[~table["source"].str.endswith("-whole")].copy()
 
 
 def _read(kind: str, name: str) -> bytes:

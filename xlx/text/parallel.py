@@ -152,10 +152,7 @@ def _load_known(
     origin, there, where = ORIGINS[name], [*recorded(name)], name
     if path:
         if origin.shipped:
-            remedy = "give a folder with your own text as the name instead of path="
-            if "flores200-" in name:
-                remedy = 'to read a copy elsewhere, load "flores200"'
-            raise ValueError(f"{name} is shipped; {remedy}.")
+            raise ValueError(f"{name} is shipped; give a folder with your own text as the name.")
         contents = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
         there, where = [x for x in there if f"{x}.{origin.suffix}" in contents], f"{name} in {path}"
         if not there:
@@ -350,8 +347,7 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     if layout == _BY_LINE:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
     elif segments:
-        first = min(file.name for file in names.values())
-        raise TextError(f"{folder / _SEGMENTS}: the lines of {first} have ids; remove one of both.")
+        raise TextError(f"{beside}: the lines of the texts have ids, too; remove one of both.")
     else:
         rows = {key: columns[keys[key]] for key in names if columns} or {
             key: files.by_id(files.with_ids(lines[key], where[key]), where[key]) for key in names
@@ -484,13 +480,12 @@ def _left_out(
     ``rows``: language to id to sentence.
     """
     every = len(set().union(*rows.values()))
-    fewest, most = (pick(rows, key=lambda key: len(rows[key])) for pick in (min, max))
     if not n:
-        firsts = (f"{next(iter(rows[x]), 'none')} in {names[x].name}" for x in (fewest, most))
         what = f"no id has a sentence in all of {len(rows)} files"
-        raise TextError(f"{folder}: {what} (the first is {' and '.join(firsts)}).")
+        raise TextError(f"{folder}: {what}; an id is what stands before the first tab.")
     if n == every:
         return []
+    fewest = min(rows, key=lambda key: len(rows[key]))
     return [
         f"{every - n} of {every} ids are left out, as not all of {len(rows)} languages have them; "
         f"{names[fewest].name} lacks most, {every - len(rows[fewest])} of them; an id is what "
@@ -674,9 +669,7 @@ def tags(name: str) -> dict[str, str]:
 
     ``tags("flores200-100")["zh"]`` is "zho_Hans". Raises FileNotFoundError for any other name.
     """
-    if name not in ORIGINS:
-        there = f"there is {', '.join(ORIGINS)}, and a folder has no tags"
-        raise FileNotFoundError(f"There is no corpus {name!r}; {there}.")
+    checks.one_of(name, ORIGINS, "corpus", FileNotFoundError)
     return _tags(name, recorded(name), name)
 
 

@@ -138,7 +138,10 @@ def load_questions(
         row = files.entry("questions", how, language, source=source, split=split)
         read = read_squad(files.contents("questions", row), name, language)
         if (source, split) == ("tydiqa-whole", "train"):  # its file has what tydiqa's has not
-            read = _merged(read, load_questions("tydiqa", language, split))
+            more = load_questions("tydiqa", language, split)
+            rows = {name: getattr(read, name) + getattr(more, name) for name in Questions.rows}
+            places = [int(key.split(":")[1]) for key in rows["ids"]]  # in the public file
+            read = replace(read, **rows).at(np.argsort(places))
         why = (reason.rsplit(": ", 1) for reason in row["left_out"].split("; ") if reason)
         return replace(read, left_out=read.left_out | {reason: int(n) for reason, n in why})
     if source == "tydiqa-whole":
@@ -150,13 +153,6 @@ def load_questions(
     # XTREME has cut the ids of TyDi QA's train parts to a number that many questions share.
     prefix = {"train": "train", "validation": "dev"}[split] if source == "tydiqa" else None
     return read_squad(file, name, language, prefix=prefix)
-
-
-def _merged(part: Questions, more: Questions) -> Questions:
-    """Both parts as one, in the order of the public file, whose places are the ids."""
-    rows = {name: getattr(part, name) + getattr(more, name) for name in Questions.rows}
-    order = sorted(range(len(rows["ids"])), key=lambda i: int(rows["ids"][i].split(":")[1]))
-    return replace(part, **rows).at(order)
 
 
 def parallel_questions(

@@ -74,7 +74,7 @@ def held_out_batches(lines: list[np.ndarray], recipe: MemberRecipe) -> list[Batc
     The same lines and masks for every member with the vocabulary, and for every checkpoint.
     """
     rows = [np.concatenate([[BOS], line[: recipe.max_length - 2], [EOS]]) for line in lines]
-    parts: list[list[np.ndarray]] = [[]]
+    parts = [[]]
     for row in sorted(rows, key=len):
         if parts[-1] and (len(parts[-1]) + 1) * len(row) > recipe.tokens_per_step:
             parts.append([])
@@ -145,7 +145,7 @@ class Batches:
         As many rows as fit into the token budget, padding counted.
         """
         half = self.recipe.max_length // 2 - 2
-        rows: list[np.ndarray] = []
+        rows = []
         longest = 0
         while True:
             for first, second in self._pairs(rng, 64, half):

@@ -39,7 +39,7 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
 
     positions = recipe.max_length
     # So small a model cannot memorise its text: dropout would only slow it down.
-    special: dict[str, object] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    special = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     architecture = recipe.architecture
     if recipe.decoder:
         special = {"tie_word_embeddings": True}

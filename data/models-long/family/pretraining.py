@@ -88,7 +88,7 @@ class _Run:
             "text": hashlib.sha256((text.fingerprint() + lines).encode()).hexdigest(),
         }
         self.done = _Done()
-        self.sums: dict[str, list[float]] = {}  # losses since they were last written down
+        self.sums = {}  # losses since they were last written down
 
     def go_on(self, state: Path) -> None:
         """Take up what a stopped run left; ValueError where it was another one."""

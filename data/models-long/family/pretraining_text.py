@@ -47,7 +47,7 @@ def read_source(source: str) -> dict[str, dict[str, str]]:
     Ids are verse names in ``bible_nt`` and line numbers elsewhere. FileNotFoundError where the
     archive is missing.
     """
-    text: dict[str, dict[str, str]] = {}
+    text = {}
     with tarfile.open(_archive(source)) as archive:
         for member in archive.getmembers():
             name = Path(member.name)
@@ -98,7 +98,7 @@ def read_text(languages: Collection[str] = ()) -> tuple[LinesById, dict[str, lis
 
 def by_language(text: LinesById) -> dict[str, list[str]]:
     """All lines of a language, all sources one after another."""
-    lines: dict[str, list[str]] = {}
+    lines = {}
     for source in text.values():
         for language, by_id in source.items():
             lines.setdefault(language, []).extend(by_id.values())

@@ -115,7 +115,7 @@ class PretrainingText:
     @classmethod
     def encode(cls, tokenizer: Tokenizer, text: LinesById) -> "PretrainingText":
         """The text as a tokenizer cuts it."""
-        monolingual: dict[str, tuple[Lines, ...]] = {}
+        monolingual = {}
         parallel = []
         for source in progress.bar(text, "subwords"):
             encoded = {
