@@ -499,7 +499,14 @@ def subject_scores(
         if value is not None or not partial or not several[number].here:
             by_subject[number][name] = value
     scored_subjects = [*zip(several, by_subject, strict=True)]
-    _warn_of_missing([subject.name for subject, x in scored_subjects if None in x.values()])
+    lost = [subject.name for subject, x in scored_subjects if None in x.values()]
+    for series in dict.fromkeys(checkpoint.name for checkpoint in lost):
+        steps = ", ".join(f"{x.step:,}" for x in lost if x.name == series)
+        warnings.warn(
+            f"{series}: left out are the checkpoints {steps}: their weights are not "
+            "shipped, and their scores on this text, with these options, are not stored",
+            stacklevel=3,
+        )
     return [
         _unpacked(by_measure, corpus, subject, space)
         for subject, by_measure in scored_subjects
@@ -516,17 +523,6 @@ def _measure_about(name: str, corpus: ParallelCorpus) -> dict[str, object]:
         masked = [f"MD, {x}" for x in constraints.standard_masks(corpus)]
         checks.one_of(name, [*known, *masked], "measure")
     return constraints.about(name.removeprefix("MD, "), corpus)
-
-
-def _warn_of_missing(checkpoints: Sequence[Name]) -> None:
-    """Warn of checkpoints without a value."""
-    for series in dict.fromkeys(checkpoint.name for checkpoint in checkpoints):
-        steps = ", ".join(f"{x.step:,}" for x in checkpoints if x.name == series)
-        warnings.warn(
-            f"{series}: left out are the checkpoints {steps}: their weights are not "
-            "shipped, and their scores on this text, with these options, are not stored",
-            stacklevel=4,
-        )
 
 
 def _unpacked(

@@ -359,8 +359,18 @@ def by_label(
     n = right.shape[-1]
     named = Groups.named(n, groups)
     names = np.arange(n) if groups is None else np.asarray(groups)
+    labels = np.asarray(labels)
+    if labels.shape != (n,):
+        raise MixingError(f"labels have shape {labels.shape} and there are {n} examples: one each")
+    masks = {name: np.isin(labels, list(some)) for name, some in groups_of_labels.items()}
+    times = np.sum([np.zeros(n, int), *masks.values()], 0)
+    if (times != 1).any():
+        raise MixingError(
+            f"label {labels[(times != 1).argmax()]} is not in exactly one of "
+            f"{', '.join(groups_of_labels)}: contributions add up only if each label is"
+        )
     tables = []
-    for name, mask in _label_masks(labels, groups_of_labels, n).items():
+    for name, mask in masks.items():
         if (n_groups := len(np.unique(names[mask]))) < 2:
             raise MixingError(f"label {name!r} has examples of {n_groups} groups: two are needed")
         few, values = named.few(mask * right, mask * (1 - right)), {}
@@ -373,23 +383,6 @@ def by_label(
         table.insert(4, "share", mask.mean())
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
-
-
-def _label_masks(
-    labels: Sequence[int], groups_of_labels: Mapping[str, Sequence[int]], n: int
-) -> dict[str, ndarray]:
-    """Which examples have each (merged) label: boolean ``(n,)``; each example in one of them."""
-    labels = np.asarray(labels)
-    if labels.shape != (n,):
-        raise MixingError(f"labels have shape {labels.shape} and there are {n} examples: one each")
-    masks = {name: np.isin(labels, list(some)) for name, some in groups_of_labels.items()}
-    times = np.sum([np.zeros(n, int), *masks.values()], 0)
-    if (times != 1).any():
-        raise MixingError(
-            f"label {labels[(times != 1).argmax()]} is not in exactly one of "
-            f"{', '.join(groups_of_labels)}: contributions add up only if each label is"
-        )
-    return masks
 
 
 def _check_alike(first: ndarray, other: ndarray) -> None:

@@ -251,7 +251,8 @@ def unit_columns(columns: Sequence[ndarray], chosen: ndarray, method: str = "pea
     left of what varies in the first.
     """
     if method == "spearman":
-        columns = [_ranks(values, chosen) for values in columns]
+        kept = (np.where(chosen, values, np.nan) for values in columns)
+        columns = [np.nan_to_num(stats.rankdata(x, axis=1, nan_policy="omit")) for x in kept]
     sizes = np.maximum(chosen.sum(1, keepdims=True), 1)
     columns = [chosen * (x - (chosen * x).sum(1, keepdims=True) / sizes) for x in columns]
     left, given = np.array(columns[:2]), np.array(columns[2:])
@@ -261,13 +262,3 @@ def unit_columns(columns: Sequence[ndarray], chosen: ndarray, method: str = "pea
         left -= np.einsum("kng,kgm,skm->skn", given, np.linalg.pinv(given), left, optimize=True)
     squares = (left**2).sum(2, keepdims=True)
     return left / np.sqrt(np.where(squares > ROUNDING * whole, squares, np.nan))
-
-
-def _ranks(values: ndarray, chosen: ndarray) -> ndarray:
-    """Mean rank of each value among those that are kept, ``(k, n)``."""
-    order = np.argsort(values, kind="stable")
-    first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values
-    mass = np.add.reduceat(chosen[:, order], first, axis=1, dtype=float)
-    rank = np.empty(len(values), int)
-    rank[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(values)]))
-    return (np.cumsum(mass, 1) - mass / 2)[:, rank]
