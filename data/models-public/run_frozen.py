@@ -76,22 +76,27 @@ DOCUMENT_MINUTES = {
 def _held_out(model: str, plan: Plan) -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
     """What is asked of a model by its plan, and of its twin where that is cheap."""
     abx, mexa, of_topics, likelihoods = MINUTES[model]
+    planned = partial(_in_precision, plan.dtype)
     for name in (model, twin_of(model)) if mexa else ():
-        title = name.replace("@", "-")
-        yield f"mexa-{title}", "by its plan", mexa, partial(_planned_mexa, name, plan)
-        yield f"topics-{title}", "by its plan", of_topics, partial(_planned_topics, name, plan)
-        yield f"abx-{title}", "by its plan", abx, partial(_planned_abx, name, plan)
+        title, what = name.replace("@", "-"), "by its plan"
+        yield f"mexa-{title}", what, mexa, partial(planned, _planned_mexa, name, plan)
+        yield f"topics-{title}", what, of_topics, partial(planned, _topics, name, plan.topics)
+        yield f"abx-{title}", what, abx, partial(planned, _planned_abx, name, plan)
+    third = likelihoods // 3
     if likelihoods:
-        yield f"bits-{model}", "bits a sentence", likelihoods // 3, partial(_bits, model, plan)
-        yield f"tags-{model}", "tags", likelihoods // 3, partial(_tags, model, plan)
-        yield f"follow-{model}", "pairs", likelihoods // 3, partial(_follow, model, plan)
+        yield f"bits-{model}", "bits a sentence", third, partial(planned, _bits, model, plan)
+        yield f"tags-{model}", "tags", third, partial(planned, _tags, model, plan)
+        yield f"follow-{model}", "pairs", third, partial(planned, _follow, model, plan)
 
 
-def _by_plan(
-    plan: Plan, call: Callable[..., object], *arguments: object, **options: object
-) -> None:
-    with settings(dtype=plan.dtype):
-        call(*arguments, **options)
+def _in_precision(dtype: str, calls: Callable[..., Calls], *arguments: object) -> Calls:
+    """Calls, each in the precision that a plan has."""
+
+    def within(call: Callable[[], object]) -> None:
+        with settings(dtype=dtype):
+            call()
+
+    return [partial(within, call) for call in calls(*arguments)]
 
 
 def _planned_mexa(name: str, plan: Plan) -> Calls:
@@ -104,65 +109,45 @@ def _planned_mexa(name: str, plan: Plan) -> Calls:
     named = [code for code in text.languages if code in held_out.asked().index]
     options = {"poolings": plan.poolings, "states": SPACES, "alternatives": True}
     return [
-        partial(_by_plan, plan, held_out.illegible_tokens, [name], text),
-        partial(_by_plan, plan, mexa_scores.mean_subwords, name, text),
+        partial(held_out.illegible_tokens, [name], text),
+        partial(mexa_scores.mean_subwords, name, text),
         *(
-            partial(_by_plan, plan, mexa_scores.measure_coverage, name, some, **options)
+            partial(mexa_scores.measure_coverage, name, some, **options)
             for some in (text.select(named), text)
         ),
-        *(
-            partial(
-                _by_plan,
-                plan,
-                subject_scores,
-                [name],
-                few,
-                ["MEXA"],
-                space=space,
-                pooling=x,
-                max_length=None,
-            )
-            for x in plan.poolings
-            for space in SPACES
-        ),
-        *(partial(_by_plan, plan, call) for call in _bag_pairs(name, few)),
+        *_pairs(name, few, plan.poolings),
     ]
 
 
-def _bag_pairs(name: str, text: ParallelCorpus) -> Calls:
-    """MEXA of all pairs of languages by the bag of a model's own subwords."""
-    bag = [BagOfSubwords(name)]
-    return [partial(subject_scores, bag, text, ["MEXA"], space=space) for space in SPACES]
-
-
-def _planned_topics(name: str, plan: Plan) -> Calls:
-    languages = plan.topics or parallel.load("flores200-100").languages
-    return [partial(_by_plan, plan, probing.probe_topics, [name], languages, seeds=range(3))]
+def _pairs(name: str, text: ParallelCorpus, poolings: Sequence[str]) -> Calls:
+    """MEXA of all pairs of languages, by a model and by the bag of its own subwords."""
+    bag, options = [BagOfSubwords(name)], {"max_length": None}
+    return [
+        *(
+            partial(subject_scores, [name], text, ["MEXA"], space=space, pooling=x, **options)
+            for x in poolings
+            for space in SPACES
+        ),
+        *(partial(subject_scores, bag, text, ["MEXA"], space=space) for space in SPACES),
+    ]
 
 
 def _planned_abx(name: str, plan: Plan) -> Calls:
     text, options = held_out.wmt(plan), {"pooling": "mean", "max_length": None}
     return [
-        *(
-            partial(_by_plan, plan, subject_scores, [name], text, space=x, **options)
-            for x in SPACES
-        ),
-        partial(_by_plan, plan, nearest, [name], text, "raw", **options),
+        *(partial(subject_scores, [name], text, space=x, **options) for x in SPACES),
+        partial(nearest, [name], text, "raw", **options),
         partial(subject_scores, [BagOfSubwords(name)], text, held_out.SCORED),
     ]
 
 
-def _asked(plan: Plan, model: str, texts: likelihood.Texts) -> Callable[[], object]:
-    return partial(_by_plan, plan, likelihood.bits, model, texts)
-
-
 def _bits(model: str, plan: Plan) -> Calls:
-    return [_asked(plan, model, texts) for texts in held_out.sentences(plan).values()]
+    return [partial(likelihood.bits, model, x) for x in held_out.sentences(plan).values()]
 
 
 def _tags(model: str, plan: Plan) -> Calls:
-    sources = [None, *plan.grid]
-    return [_asked(plan, model, held_out.tagged(code, plan.grid)) for code in sources]
+    tagged = (held_out.tagged(code, plan.grid) for code in (None, *plan.grid))
+    return [partial(likelihood.bits, model, texts) for texts in tagged]
 
 
 def _follow(model: str, plan: Plan) -> Calls:
@@ -174,8 +159,8 @@ def _follow(model: str, plan: Plan) -> Calls:
     of_pairs = [(a, a, how) for a in languages for how in ("right", "none", "wrong")]
     of_pairs += [(a, b, "right") for a, b in product(languages, languages) if a != b]
     return [
-        *(_asked(plan, model, held_out.translations(text, a, b)) for a, b in pairs),
-        *(_asked(plan, model, held_out.inference(*pair)) for pair in of_pairs),
+        *(partial(likelihood.bits, model, held_out.translations(text, a, b)) for a, b in pairs),
+        *(partial(likelihood.bits, model, held_out.inference(*pair)) for pair in of_pairs),
     ]
 
 
@@ -227,19 +212,11 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
                     for x in poolings
                 ),
             ]
-    return (
-        calls
-        + [
-            partial(subject_scores, [name], few, ["MEXA"], space=space, pooling=x, max_length=None)
-            for x in poolings
-            for space in SPACES
-        ]
-        + _bag_pairs(name, few)
-    )
+    return calls + _pairs(name, few, poolings)
 
 
-def _topics(name: str) -> Calls:
-    languages = parallel.load("flores200-100").languages
+def _topics(name: str, languages: Sequence[str] = ()) -> Calls:
+    languages = languages or parallel.load("flores200-100").languages
     return [partial(probing.probe_topics, [name], languages, seeds=range(3))]
 
 
