@@ -57,7 +57,7 @@ from making import (
 )
 from xlx.experiment.transfers import INFERENCE, PARAPHRASE
 from xlx.text import examples, labelled, languages, trees
-from xlx.text.files import letters
+from xlx.text.files import decode, letters
 
 HERE = Path(__file__).parent
 
@@ -153,14 +153,10 @@ def joined(lines: Iterable[str]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def table_lines(folder: Path, name: str) -> list[str]:
-    """The lines of a table."""
-    return (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-
-
 def table(folder: Path, name: str) -> list[list[str]]:
     """The cells of a table parted by tabs."""
-    return [line.split("\t") for line in table_lines(folder, name)]
+    text = (folder / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.removesuffix("\n").split("\n")]
 
 
 def n_words(*texts: str) -> int:
@@ -373,20 +369,6 @@ def xnli_items(rows: dict[str, Rows], part: str, forbidden: frozenset[str]) -> l
 Chosen = dict[str, list[tuple[str, int]]]
 
 
-def xnli_subset(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str]) -> Chosen:
-    """Items drawn for ``xnli``, the same in all of its languages."""
-    codes = languages.for_task("NLI", "mono")
-    pools = {
-        part: xnli_items({code: of_part[code] for code in codes}, part, forbidden)
-        for part, of_part in rows.items()
-    }
-    parts, origin = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
-    return {
-        split: [(origin[split], int(item.lines[0])) for item in items]
-        for split, items in parts.items()
-    }
-
-
 def xnli_dev(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str], subset: Chosen) -> Chosen:
     """All items of dev that share no sentence with what ``subset`` validates and tests on."""
     held_out = {
@@ -484,7 +466,16 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         part: {code: of_code[part] for code, of_code in by_language.items()}
         for part in ("dev", "test")
     }
-    subset = xnli_subset(rows, forbidden)
+    codes = languages.for_task("NLI", "mono")
+    pools = {
+        part: xnli_items({code: of_part[code] for code in codes}, part, forbidden)
+        for part, of_part in rows.items()
+    }
+    parts, origin = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
+    subset = {
+        split: [(origin[split], int(item.lines[0])) for item in items]
+        for split, items in parts.items()
+    }
     by_source = {
         "xnli-whole": xnli_whole(rows, forbidden),
         "xnli": subset,
@@ -495,14 +486,14 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         for code, of_code in by_language.items()
     }
     origins = {
-        "xnli": (languages.for_task("NLI", "mono"), "train: dev, validation: dev, test: test"),
+        "xnli": (codes, "train: dev, validation: dev, test: test"),
         "xnli-dev": (XNLI_DEV_LANGUAGES, "train: dev"),
         "xnli-whole": (INFERENCE, "train: dev and test, test: test"),
     }
-    for source, (codes, made_from) in origins.items():
+    for source, (of_source, made_from) in origins.items():
         chosen = by_source[source]
         sizes = [3 * len(chosen.get(split, ())) for split in labelled.SPLITS]
-        for code in codes:
+        for code in of_source:
             words, lines = xnli_lines(by_language[code], chosen)
             alone = "" if source == "xnli-whole" else sha256(pack(joined(lines).encode()))
             yield (
@@ -525,7 +516,7 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             for code in PAWSX_LANGUAGES
         }
         pairs[part] = {
-            code: {p.ids[i]: (p.first[i], p.second[i], p.row_labels[i]) for i in range(len(p))}
+            code: dict(zip(p.ids, zip(p.first, p.second, p.row_labels, strict=True), strict=True))
             for code, p in read.items()
         }
         common = examples.common(read)[0][PAWSX_LANGUAGES[0]].ids
@@ -555,9 +546,7 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
 def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """The pairs of which no sentence is in the pretraining text, in the public order and splits."""
-    rows = {}
-    for code in SICK_LICENCES:
-        rows[code] = table(folder / "sick", f"{code}.tsv")[1:]
+    rows = {code: table(folder / "sick", f"{code}.tsv")[1:] for code in SICK_LICENCES}
     english = [row[:2] for row in rows["en"]]
     if any([row[:2] for row in of_code] != english for of_code in rows.values()):
         raise SystemExit("sick: the languages have not the same pairs in the same order")
@@ -595,8 +584,9 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         rows = []
         for split in labelled.SPLITS if code == "en" else ("test",):
             part = "dev" if split == "validation" else split
-            lines = table_lines(folder / "sib200" / label, f"{part}.tsv")
-            sentences, _, topics, ids = labelled.read_rows(lines, f"{label} {part}", "TOPIC")
+            file = folder / "sib200" / label / f"{part}.tsv"
+            lines = decode(file.read_bytes(), str(file))
+            sentences, _, topics, ids = labelled.read_rows(lines, str(file), "TOPIC")
             rows += [(split, *row) for row in zip(ids, topics, sentences, strict=True)]
         for _, name, _, sentence in rows:
             if "\t" in sentence or letters(sentence) in forbidden:
@@ -611,8 +601,10 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
 
 #: The order of the table; what is whole beside a subset stands last.
-SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "sick", "pawsx", "sib200")
-SOURCES = (*SOURCES, "xnli-whole")
+SOURCES = (
+    *("ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "sick", "pawsx", "sib200"),
+    "xnli-whole",
+)
 
 
 def save_table(rows: Iterable[tuple]) -> None:

@@ -90,7 +90,7 @@ def transfer_gap(source_right: ndarray, target_right: ndarray) -> ndarray:
 
 def count_true(answers: ndarray, name: str) -> ndarray:
     """How many of the last axis are True; ValueError for what is not boolean, or empty."""
-    if not isinstance(answers, ndarray) or answers.dtype.kind != "b":
+    if answers.dtype.kind != "b":
         raise ValueError(f"{name} must be a boolean array: give predictions != labels")
     if answers.ndim == 0 or answers.shape[-1] == 0:
         raise ValueError(f"{name} has no examples: its shape is {answers.shape}")
@@ -128,7 +128,20 @@ def igap_curve(
     groups of examples; a tolerance of zero or less.
     """
     seeds = np.asarray(seeds)
-    _check_curve(training, translated, seeds)
+    if training.ndim != 2 or seeds.shape != training.shape[:1]:
+        raise ValueError(
+            f"training has shape {training.shape} and there are {seeds.size} seeds: give (models, "
+            "examples) and one seed per model"
+        )
+    if not translated:
+        raise ValueError("there are no target languages: give the translated training set of one")
+    for language, array in {"the source": training, **translated}.items():
+        count_true(array, f"what is wrong in {language}")
+        if array.shape != training.shape:
+            raise ValueError(
+                f"training has shape {training.shape} and its translation to {language} "
+                f"{array.shape}: both must be of the same models and examples"
+            )
     error = training.mean(1)
     windows = np.array([statistics.window(error, value, tolerance) for value in levels])
     windows = windows.reshape(len(levels), len(seeds))
@@ -159,24 +172,6 @@ def _least_lost(lost: ndarray, windows: ndarray) -> ndarray:
         if window.any():
             row[:] = lost[np.where(window, whole, np.inf).argmin()]
     return least
-
-
-def _check_curve(training: ndarray, translated: Mapping[str, ndarray], seeds: ndarray) -> None:
-    count_true(training, "training")
-    if training.ndim != 2 or seeds.shape != training.shape[:1]:
-        raise ValueError(
-            f"training has shape {training.shape} and there are {seeds.size} seeds: give (models, "
-            "examples) and one seed per model"
-        )
-    if not translated:
-        raise ValueError("there are no target languages: give the translated training set of one")
-    for language, array in translated.items():
-        count_true(array, f"the translation to {language}")
-        if array.shape != training.shape:
-            raise ValueError(
-                f"training has shape {training.shape} and its translation to {language} "
-                f"{array.shape}: both must be of the same models and examples"
-            )
 
 
 def crossed_interval(values: ndarray, groups: ndarray) -> tuple[float, float, float]:

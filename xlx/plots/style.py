@@ -245,7 +245,14 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
             folder.mkdir(parents=True, exist_ok=True)
             _write(figure, folder / name, text)
         if "ipykernel" in sys.modules:
-            _show(figure, text)
+            from IPython import get_ipython
+            from IPython.display import display
+
+            if get_ipython() is not None:
+                png = base64.b64encode(_drawn(figure, "png", {"Software": None}, figure.dpi))
+                shown = {"image/png": png.decode(), "text/plain": text}
+                display(shown, raw=True, metadata={"image/png": {"alt": text}})
+                plt.close(figure)  # so that it is not shown again
 
 
 def _write(figure: Figure, path: Path, text: str) -> None:
@@ -272,20 +279,6 @@ def picture(figure: Figure) -> bytes:
         png = _drawn(figure, "png", {"Software": None}, 120)
     plt.close(figure)
     return png
-
-
-def _show(figure: Figure, text: str) -> None:
-    """Show a figure in a notebook, with its text, and close it, so that it is not shown again."""
-    from IPython import get_ipython
-    from IPython.display import display
-
-    if get_ipython() is None:
-        return
-    picture = base64.b64encode(_drawn(figure, "png", {"Software": None}, figure.dpi)).decode()
-    display(
-        {"image/png": picture, "text/plain": text}, raw=True, metadata={"image/png": {"alt": text}}
-    )
-    plt.close(figure)
 
 
 def _same(before: bytes, now: bytes) -> bool:
