@@ -22,8 +22,8 @@ from xlx.text.files import TextError, files_below, streamed_lines
 _DOC = re.compile(r'<doc id="([^"]*)".* title="(.*)">')
 
 
-def _model(path: str | Path, language: str) -> udpipe.Model:
-    if not Path(path).is_file():
+def _model(path: Path, language: str) -> udpipe.Model:
+    if not path.is_file():
         there = "models for UDPipe 1 are at hdl.handle.net/11234/1-3131"
         raise FileNotFoundError(f"There is no UDPipe model {path} for {language}; {there}.")
     model = udpipe.Model.load(str(path))
@@ -87,7 +87,7 @@ def _doc_documents(lines: Iterable[str], where: str) -> Iterator[tuple[str, list
         raise TextError(f"{where}: the document of line {start} does not end; is the file whole?")
 
 
-def parse_wiki(path: str | Path, model: str | Path, language: str, out: str | Path) -> list[Path]:
+def parse_wiki(path: Path, model: Path, language: str, out: Path) -> list[Path]:
     """Parse a Wikipedia dump, one CoNLL-U file for each of WikiExtractor's.
 
     Parameters
@@ -105,10 +105,10 @@ def parse_wiki(path: str | Path, model: str | Path, language: str, out: str | Pa
     Raises FileNotFoundError where there is no dump or model, TextError for a model that is none or
     cannot parse, for a malformed file (`wiki_documents`) and one in which there is no sentence.
     """
-    loaded, out = _model(model, language), Path(out)
+    loaded = _model(model, language)
     named, what = re.compile(r"wiki_\d+(\.bz2)?"), "files such as AA/wiki_00"
     how = "run WikiExtractor on the dump."
-    files = files_below(Path(path), lambda file: named.fullmatch(file.name), what, how)
+    files = files_below(path, lambda file: named.fullmatch(file.name), what, how)
     out.mkdir(parents=True, exist_ok=True)
     made = []
     for file in progress.bar(files, f"parse {language}", unit="file"):
@@ -132,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> str | None:
     """`parse_wiki` by the command line; what is wrong is returned as a sentence."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name in ("folder", "model", "language", "out"):
-        parser.add_argument(name)
+        parser.add_argument(name, type=str if name == "language" else Path)
     try:
         parse_wiki(*vars(parser.parse_args(argv)).values())
     except (FileNotFoundError, TextError) as error:

@@ -120,7 +120,15 @@ def grid(jobs: Sequence[Job | Headed], sets: Sets | None = None) -> list[Grid] |
     gold = next(iter(sets.values()))
     for job in jobs:
         if isinstance(job, Job):
-            _check_kind(job, gold)
+            alike = type(gold) is type(job.train)
+            if alike and isinstance(gold, Examples):
+                alike = gold.classes == job.train.classes
+                alike &= (gold.second is None) == (job.train.second is None)
+            if not alike:
+                raise GridError(
+                    f"{job.name} is not trained on what the grid asks: both are questions, pairs "
+                    "or sentences, with the same classes"
+                )
             job.check()
     cells, places = _cells(sets)
     names, classes = list(cells), None if isinstance(gold, Questions) else gold.classes
@@ -211,18 +219,6 @@ def _abouts(
     """What decides each cell of a job."""
     about = {"learnt": learning(job)} if isinstance(job, Job) else {"asked": job.about(classes)}
     return [about | {"cell": name} for name in cells]
-
-
-def _check_kind(job: Job, gold: Examples | Questions) -> None:
-    alike = type(gold) is type(job.train)
-    if alike and isinstance(gold, Examples):
-        alike = gold.classes == job.train.classes
-        alike &= (gold.second is None) == (job.train.second is None)
-    if not alike:
-        raise GridError(
-            f"{job.name} is not trained on what the grid asks: both are questions, pairs or "
-            "sentences, with the same classes"
-        )
 
 
 def _cells(sets: Sets) -> tuple[dict[str, Any], ndarray]:

@@ -35,7 +35,7 @@ import math
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -434,9 +434,9 @@ class Candidates:
         usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
         return cls(pool, classes, usable, change)
 
-    def only(self, keep: Callable[[str], bool]) -> "Candidates":
-        """Those alone whose base is kept."""
-        usable = [item for item in self.usable if keep(self.pool.bases[item.at])]
+    def only(self, bases: Set[str]) -> "Candidates":
+        """Those alone that have one of these bases."""
+        usable = [item for item in self.usable if self.pool.bases[item.at] in bases]
         return replace(self, usable=usable)
 
     @property
@@ -510,12 +510,9 @@ def drawn(
     shared = 3 if test is None else 2
     there, needed = sum(candidates.capacity.values()), sum(per_class[:shared])
     if there < needed:
-        lack = f"{there} sentences of each class can be had, and {needed} are needed"
-        if candidates.change:
-            n = len(candidates.usable)
-            lack = f"{n} sentences are usable, and {2 * needed} are needed"
         raise TooFewSentencesError(
-            f"{name} in {pool.language}: {lack}; lower the sizes, change the rules or add text"
+            f"{name} in {pool.language}: {there} sentences of each class can be had, and {needed} "
+            "are needed; lower the sizes, change the rules or add text"
         )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
@@ -566,20 +563,18 @@ def parallel_tasks(
                 "tested on: give another source, or make tasks of one text with `build`"
             )
         pool = Pool.from_trees(texts)
+        tested = [set() for _ in range(folds)]
+        for base in pool.bases:
+            number = zlib.crc32(base.encode())
+            if split is not None:  # CRC is linear: a number before it would deal alike
+                dealt = hashlib.sha256(f"{split} {document(base)}".encode())
+                number = int(dealt.hexdigest(), 16)
+            if base.startswith(f"{source}:"):
+                tested[number % folds].add(base)
         for name in names:
             candidates = Candidates.from_trees(name, pool, rules or Rules())
-            for fold in range(folds):
-
-                def tested(base: str, fold: int = fold) -> bool:
-                    parallel = base.startswith(f"{source}:")
-                    number = zlib.crc32(base.encode())
-                    if split is not None:  # CRC is linear: a number before it would deal alike
-                        dealt = hashlib.sha256(f"{split} {document(base)}".encode())
-                        number = int(dealt.hexdigest(), 16)
-                    return parallel and number % folds == fold
-
-                test = candidates.only(tested)
-                train = candidates.only(lambda x, tested=tested: not tested(x))
+            for fold, bases in enumerate(tested):
+                test, train = candidates.only(bases), candidates.only({*pool.bases} - bases)
                 total, least = min(most, train.largest), 12 * len(candidates.classes)
                 sizes = [total - total // 6, total // 6, test.largest]
                 if name == "WC":
@@ -637,10 +632,9 @@ def _draw_changed(
         examples = []
         while len(examples) < n:
             if not waiting:
-                there = 2 * (sum(per_class) - n + len(examples))
                 raise TooFewSentencesError(
-                    f"{name} in {pool.language}: too many changed sentences are alike; {there} of "
-                    f"{2 * sum(per_class)} examples could be made; lower the sizes or add text"
+                    f"{name} in {pool.language}: too many changed sentences are alike; lower the "
+                    "sizes or add text"
                 )
             at = waiting.pop()
             source = pool.trees[at].key

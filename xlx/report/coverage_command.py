@@ -60,7 +60,11 @@ class Mexa(options.Measuring):
             self.rank_pivots(models, corpus, notes)
             return
         pivot = inputs.pivot_of(corpus, self.pivot)
-        in_pivot = self.scores_in(pivot)
+        in_pivot = {}
+        if self.tasks:
+            tasks = downstream.of_models(downstream.read_tasks(self.files), [self.model], pivot)
+            tasks = tasks[tasks["language"] == pivot]
+            in_pivot = tasks.set_index("task")["score"].to_dict()
         poolings = [models[0].pooling]
         if models[0].kind == "decoder" and not self.pooling:
             poolings = list(dict.fromkeys([*poolings, *MEXA_POOLINGS]))
@@ -113,13 +117,6 @@ class Mexa(options.Measuring):
             return [best], {"pivots": table}
 
         self.write(models, notes, measure, lambda tables: (tables["pivots"], _RANKS))
-
-    def scores_in(self, pivot: str) -> dict[str, float]:
-        """Task → the model's score in the pivot. TextError where it has none."""
-        if not self.tasks:
-            return {}
-        scores = downstream.of_models(downstream.read_tasks(self.files), [self.model], pivot)
-        return scores[scores["language"] == pivot].set_index("task")["score"].to_dict()
 
 
 def ranked_pivots(model: ReportedModel, corpus: ParallelCorpus, pivots: Sequence[str]) -> DataFrame:
