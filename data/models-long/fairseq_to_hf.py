@@ -12,7 +12,6 @@ then ``<mask>``, as Hugging Face does for XLM-R, whose tokenizer therefore serve
 """
 
 import argparse
-import os
 import pickle
 import re
 import shutil
@@ -30,7 +29,6 @@ from tokenizers import Tokenizer
 from xlx.results import paths
 from xlx.results.store import free_disk, written_whole
 
-PathLike = str | os.PathLike[str]
 #: Pattern in fairseq's name of a weight → what stands there in Hugging Face's, one after another.
 NAMES = {
     r"^(encoder|decoder)\.": "",  # it was called decoder before 2020
@@ -60,7 +58,7 @@ _ACTIVATIONS = {"gelu_accurate": "gelu_new", "gelu_fast": "gelu_new"}
 
 
 def convert_fairseq(
-    checkpoint: PathLike, folder: PathLike, *, tokenizer: PathLike, heads: int | None = None
+    checkpoint: Path, folder: Path, *, tokenizer: Path, heads: int | None = None
 ) -> Path:
     """Write a fairseq RoBERTa or XLM-R checkpoint as a folder that `xlx.subjects.load` reads.
 
@@ -73,7 +71,6 @@ def convert_fairseq(
     weights, has weights there is no place for, or more pieces are numbered than embedded;
     FileExistsError.
     """
-    checkpoint, folder, tokenizer = Path(checkpoint), Path(folder), Path(tokenizer)
     if folder.exists():
         raise FileExistsError(f"{folder} exists: choose another folder, or remove it first")
     state, options = _read(checkpoint)
@@ -198,10 +195,10 @@ def _fitted(
 
 
 def convert_series(
-    source: PathLike,
-    target: PathLike,
+    source: Path,
+    target: Path,
     *,
-    tokenizer: PathLike | None = None,
+    tokenizer: Path | None = None,
     steps: Sequence[int] = (),
     heads: int | None = None,
 ) -> Iterator[str]:
@@ -213,7 +210,7 @@ def convert_series(
     after each. ValueError: no such file or step, a tokenizer of other numbers, too little disk;
     FileNotFoundError; as `convert_fairseq`.
     """
-    source, target, tokenizer = Path(source), Path(target), Path(tokenizer or source)
+    tokenizer = tokenizer or source
     matches = {path: _FILE.fullmatch(path.name) for path in sorted(source.glob("*.pt"))}
     there = {int(match[1]): path for path, match in matches.items() if match}
     if lost := [step for step in steps if step not in there] or not there:
@@ -261,9 +258,15 @@ def _check_words(words: Path, tokenizer: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> str | None:
     """The command line; what stopped it, as one sentence."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("source", help="folder of checkpoint_<epoch>_<update>.pt and dict.txt")
-    parser.add_argument("--to", default=paths.WRITTEN / "cache" / "xlmr-across-time", dest="target")
-    parser.add_argument("--tokenizer", help="folder with tokenizer.json; default: the source")
+    parser.add_argument(
+        "source", type=Path, help="folder of checkpoint_<epoch>_<update>.pt and dict.txt"
+    )
+    parser.add_argument(
+        "--to", type=Path, default=paths.WRITTEN / "cache" / "xlmr-across-time", dest="target"
+    )
+    parser.add_argument(
+        "--tokenizer", type=Path, help="folder with tokenizer.json; default: the source"
+    )
     parser.add_argument("--steps", type=int, nargs="*", default=[], help="these alone")
     parser.add_argument("--heads", type=int, help="attention heads, where the files do not say")
     try:
