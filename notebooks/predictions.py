@@ -99,12 +99,15 @@ def alignment(model: str, pooling: str, codes: tuple[str, ...] | None) -> pd.Dat
     )
 
 
+def named_languages(plan: Plan) -> tuple[str, ...]:
+    """Those of a plan that predictions name, which are read first."""
+    return tuple(x for x in flores(plan.languages).languages if x in held_out.asked().index)
+
+
 def aligned(model: str, plan: Plan) -> pd.DataFrame | None:
-    """`alignment` in the languages of a plan, or else in those that predictions name."""
-    text = flores(plan.languages).languages
-    named = tuple(code for code in text if code in held_out.asked().index)
+    """`alignment` in the languages of a plan, or else in `named_languages`."""
     whole = alignment(model, plan.poolings[0], plan.languages)
-    return alignment(model, plan.poolings[0], named) if whole is None else whole
+    return alignment(model, plan.poolings[0], named_languages(plan)) if whole is None else whole
 
 
 def topics(model: str, codes: Sequence[str]) -> pd.Series | None:
@@ -261,9 +264,10 @@ def of_probed_layers(model: str, plan: Plan) -> Quantities:
     Each is the mean over pairs of English and the languages of `document_probes`.
     """
     probed = stored(document_probes.document_probes, model, document_probes.document_tasks(), True)
-    scores = stored(
-        measure_coverage, model, flores(plan.languages), poolings=plan.poolings[:1], states=STATES
-    )
+    options = {"poolings": plan.poolings[:1], "states": STATES}
+    texts = map(flores, (plan.languages, named_languages(plan)))
+    read = (stored(measure_coverage, model, text, **options) for text in texts)
+    scores = next(filter(None, read), None)
     if probed is None or scores is None:
         return {}
     there = [code for code in document_probes.LANGUAGES if code != "en"]
