@@ -29,7 +29,7 @@ from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import SHUFFLES, Length, Subject, cached, moves, subject_scores
 from xlx.measures import abx, statistics
 from xlx.plots.panels import across
-from xlx.plots.primitives import Curves, Points, curves, scatter
+from xlx.plots.primitives import curves, scatter
 from xlx.plots.style import (
     BLACK,
     BLUE,
@@ -330,8 +330,17 @@ def other_distances(names: Sequence[Name], text: ParallelCorpus, **options: obje
 @styled
 def companion_curves(table: pd.DataFrame, n_languages: int) -> Figure:
     """LD and its companions over layers, one panel per model."""
-    style = Curves(looks=DRAWN, labels=DRAWN_AS, wrap=3, height=2.8)
-    on = curves(table, "layer", "score", hue="measure", col="model", style=style)
+    on = curves(
+        table,
+        "layer",
+        "score",
+        hue="measure",
+        col="model",
+        looks=DRAWN,
+        labels=DRAWN_AS,
+        wrap=3,
+        height=2.8,
+    )
     across(on, y=1 / n_languages, color=PURPLE)
     naming = handle("chance of naming a language", GUESSING | {"color": PURPLE})
     handles = [*with_lines(on), naming]
@@ -605,7 +614,12 @@ CHOICES = {
 @styled
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, one panel per model."""
-    style = Curves(
+    on = curves(
+        table,
+        "layer",
+        "score",
+        hue="task",
+        col="model",
         looks={x: CHOICES[x][1] for x in ("MD", MATCHED, BOTH)},
         every=2,
         labels={name: label for name, (label, _) in CHOICES.items()},
@@ -613,7 +627,6 @@ def choice_curves(table: pd.DataFrame) -> Figure:
         width=3.6,
         height=1.9,
     )
-    on = curves(table, "layer", "score", hue="task", col="model", style=style)
     for axes in on.axes.values():
         axes.locator_params("x", integer=True)
     figure = on.done(LAYER, "MD: share of comparisons", handles=with_lines(on))
@@ -627,8 +640,9 @@ def retrieval_scatter(table: pd.DataFrame, n_sentences: int) -> Figure:
 
     ``table`` as of `retrieval_pairs`; by chance one translation of ``n_sentences`` is found.
     """
-    style = Points(size=8, alpha=0.5, width=8, height=2.7)
-    on = scatter(table, "MD", "retrieval", hue="model", col="pairing", style=style)
+    on = scatter(
+        table, "MD", "retrieval", hue="model", col="pairing", size=8, alpha=0.5, width=8, height=2.7
+    )
     across(on, x=0.5, y=1 / n_sentences)
     x = "MD of one pair of languages: share of triplets (one point per pair)"
     y = f"retrieval: share of sentences that find\ntheir translation (chance: 1 in {n_sentences})"

@@ -41,7 +41,7 @@ from xlx.measures.abx import PairScores
 from xlx.measures.alignment import unit_vectors
 from xlx.plots import style
 from xlx.plots.panels import Layout, across, number, panels, parts, rows_of
-from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
+from xlx.plots.primitives import Curves, curves, heatmap, scatter
 from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, ZERO, handle, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
@@ -386,12 +386,33 @@ def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame) -> Figure:
     looks = style.looks(kind, {OWN: look(BLACK, "v", ":")} | MEASURES)
     names = {measure.name: measure.label or measure.name for measure in known} | NAMES
     table = pd.concat([rows_of(table, kind=part) for part in dict.fromkeys(kind.values())])
-    size = {"width": 2.75, "height": 1.9}
-    drawn = Curves(looks=looks, labels=names, sharex="col", sharey="row", every=3, **size)
-    on = curves(table, "layer", "score", hue="task", row="kind", col="model", style=drawn)
+    on = curves(
+        table,
+        "layer",
+        "score",
+        hue="task",
+        row="kind",
+        col="model",
+        looks=looks,
+        labels=names,
+        sharex="col",
+        sharey="row",
+        every=3,
+        width=2.75,
+        height=1.9,
+    )
     thin = {task: look | style.TWIN | {"markersize": 3} for task, look in looks.items()}
-    drawn = Curves(looks=thin, labels=dict.fromkeys(kind, "_"), interval=False, every=3)
-    curves(twins, "layer", "score", hue="task", style=drawn, on=on)
+    curves(
+        twins,
+        "layer",
+        "score",
+        hue="task",
+        looks=thin,
+        labels=dict.fromkeys(kind, "_"),
+        interval=False,
+        every=3,
+        on=on,
+    )
     for (part, _), axes in on.axes.items():
         if part == "form":
             axes.set_ylim(top=1.02)
@@ -441,7 +462,13 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     n_cells = len(tasks) * table["checkpoint"].nunique()
     if n_cells <= 28:
         table["written"] = table["score"].map(number)
-    style = Cells(
+    on = heatmap(
+        table,
+        "checkpoint",
+        "layer",
+        "score",
+        row="model",
+        col="task",
         rows=sorted(table["layer"].unique(), reverse=True),
         cell=(7.8 / n_cells, 0.24),
         turned=45 if n_cells <= 28 else 90,
@@ -449,7 +476,6 @@ def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
         edge=(0.7, 1.4),
         sharex=False,
     )
-    on = heatmap(table, "checkpoint", "layer", "score", row="model", col="task", style=style)
     on.titles(lambda key: f"{key[0]}: {NAMES[key[1]]}")
     question = "At which layer and step are languages told apart, at which meanings?"
     return asking(question, on.done("training step", LAYER))
@@ -475,8 +501,9 @@ def tradeoff(
         for index in (rows["score"].idxmin(), rows["score"].idxmax())
     ]
     long["written"] = long["pair"].where(long.index.isin(ends), "")
-    style = Points(size=7, alpha=0.4, width=3.9, height=2.4)
-    on = scatter(long, "LD", "score", row="meaning", col="model", style=style)
+    on = scatter(
+        long, "LD", "score", row="meaning", col="model", size=7, alpha=0.4, width=3.9, height=2.4
+    )
     on.titles(lambda key: f"{key[1]}: {key[0]}\n{statistics[key[::-1]]}")
     figure = on.done("LD of a pair of languages (chance: 0.5)", "MD of the pair (chance: 0.5)")
     return asking("Are pairs that are told apart better matched worse?", figure)
@@ -488,9 +515,19 @@ def correlation_course(table: pd.DataFrame) -> Figure:
 
     ``table`` as of `against_ld`; bands are intervals over languages.
     """
-    style = Curves(looks=MEASURES, labels=NAMES, even=True, wrap=3, width=3.9)
     rows = table.sort_values("model", ascending=False)
-    on = curves(rows, "checkpoint", "r", hue="LD with", col="model", style=style)
+    on = curves(
+        rows,
+        "checkpoint",
+        "r",
+        hue="LD with",
+        col="model",
+        looks=MEASURES,
+        labels=NAMES,
+        even=True,
+        wrap=3,
+        width=3.9,
+    )
     across(on, y=0, **ZERO)
     question = "Do pairs with high LD have low MD at every step?"
     return asking(question, on.done(STEP, "correlation of LD and MD\nover pairs"))
@@ -510,7 +547,12 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str]) -> Figure:
     table = thinned(table)
     n_panels = table["panel"].nunique()
     width = (8 / n_panels - 0.12) / table["checkpoint"].nunique()
-    style = Cells(
+    on = heatmap(
+        table,
+        "checkpoint",
+        "language",
+        "score",
+        col="panel",
         rows=rows,
         wrap=n_panels,
         sharex=False,
@@ -518,7 +560,6 @@ def language_maps(table: pd.DataFrame, rows: Sequence[str]) -> Figure:
         bar="score of a language, from its lowest (0) to its highest (1) checkpoint",
         cell=(min(0.32, width), 0.125),
     )
-    on = heatmap(table, "checkpoint", "language", "score", col="panel", style=style)
     on.titles(lambda x: "{}, {:.2f} to {:.2f}".format(x, *ends.loc[x]))
     question = "While a model learns, do scores of all languages go one way?"
     return asking(question, on.done("training step"))

@@ -51,7 +51,7 @@ from xlx.measures import abx, statistics
 from xlx.measures.abx import PairScores
 from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, order, parts, rows_of
-from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, ZERO, look, styled
 from xlx.results import checks, paths
 from xlx.results.deferred import deferred
@@ -812,7 +812,14 @@ def best_checkpoints(
     table = table.assign(less=table["accuracy"] - last)
     keys = product(names_of, order(table, "model"))
     table = pd.concat(rows_of(table, task=task, model=model) for task, model in keys)
-    style = Cells(
+    titles = table["task"].map(pair_regressions.WORDS) + " (" + table["task"].map(names_of)
+    table = table.assign(panel=titles + "):\n" + table["model"])
+    on = heatmap(
+        table,
+        "checkpoint",
+        "language",
+        "less",
+        col="panel",
         rows=list(names),
         columns=sorted(table["checkpoint"].unique()),
         sharex=False,
@@ -825,9 +832,6 @@ def best_checkpoints(
         norm=scale_about(table["less"]),
         cmap=ABOUT,
     )
-    titles = table["task"].map(pair_regressions.WORDS) + " (" + table["task"].map(names_of)
-    table = table.assign(panel=titles + "):\n" + table["model"])
-    on = heatmap(table, "checkpoint", "language", "less", col="panel", style=style)
     return asking("How far is each language from its last score?", on.done("training step"))
 
 
@@ -838,9 +842,19 @@ def chosen_checkpoints(rules: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     ``rules`` has ``panel``, ``language`` and ``delta``; languages by the size of their ``delta``.
     """
     sizes = rules["delta"].abs().groupby(rules["language"]).max().sort_values(ascending=False)
-    size = {"lane": 0.05, "width": 3.3, "looks": look("0.3", "o")}
-    style = Lanes(items=[*sizes.index], interval=False, names=names.get, shift=0, **size)
-    on = lanes(rules, "delta", "language", col="panel", style=style)
+    on = lanes(
+        rules,
+        "delta",
+        "language",
+        col="panel",
+        items=[*sizes.index],
+        interval=False,
+        names=names.get,
+        shift=0,
+        lane=0.05,
+        width=3.3,
+        looks=look("0.3", "o"),
+    )
     across(on, 0, **ZERO)
     figure = on.done("score there, less that at the last checkpoint (0: it is the last)")
     return asking("Is the checkpoint of lowest LD the better choice?", figure)
@@ -864,7 +878,13 @@ def transfer_matrices(
     units = dict.fromkeys(order(table, "task"), "accuracy − commonest label") | dict(labels or {})
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
     languages = sorted(names, key=lambda x: (LANGUAGES[x].family, LANGUAGES[x].branch))
-    style = Cells(
+    on = heatmap(
+        table,
+        "target",
+        "source",
+        "accuracy",
+        row="model",
+        col="task",
         rows=languages,
         columns=languages,
         sharex=False,
@@ -876,7 +896,6 @@ def transfer_matrices(
         norm=scale_about(scores),
         cmap=ABOUT,
     )
-    on = heatmap(table, "target", "source", "accuracy", row="model", col="task", style=style)
     on.figure.axes[-1].set_xlim(left=min(0, scores.min()))
     on.titles(lambda key: f"{key[0]}: {pair_regressions.WORDS[key[1]]}\n({units[key[1]]})")
     itself = Patch(label="the language itself", **HATCHED)
@@ -894,7 +913,10 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     """
     table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
     table = table.sort_values("win_rate", kind="stable")
-    style = Lanes(
+    on = lanes(
+        table,
+        "win_rate",
+        "item",
         looks=look("0.5", "o", alpha=0.6),
         items=order(summary, "item"),
         labels="a target",
@@ -905,10 +927,8 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
         interval=False,
         width=5,
     )
-    on = lanes(table, "win_rate", "item", style=style)
     mean = look("black", "o", capsize=3)
-    style = Lanes(looks=mean, labels="mean, with interval", shift=0.32)
-    lanes(summary, "mean", "item", style=style, on=on)
+    lanes(summary, "mean", "item", looks=mean, labels="mean, with interval", shift=0.32, on=on)
     across(on, CHANCE)
     figure = on.done("share of the other sources that it beats", handles=[chance_line()])
     return asking("Is the source of lowest LD better than one drawn by lot?", figure)

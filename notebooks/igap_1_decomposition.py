@@ -16,7 +16,7 @@ from xlx.experiment.grids import groups_of
 from xlx.experiment.transfers import Transfers
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
 from xlx.plots.panels import Layout, panels, rows_of
-from xlx.plots.primitives import Curves, curves
+from xlx.plots.primitives import curves
 from xlx.plots.style import GUESSING, language_label, styled
 
 #: The parts of an error, from the left.
@@ -122,10 +122,27 @@ def gap_points_and_curves(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     points = _directed(points[points["training"] <= lines["level"].max() + 0.05])
     lines = _directed(lines).assign(percent=100 * lines["level"])
     least = "the least gap at this training error"
-    style = Curves(scale=100, bars=True, labels=least, wrap=3, height=2.2)
-    on = curves(lines, "percent", "igap", col="direction", style=style)
-    guessed = Curves(scale=100, interval=False, labels="guessing", looks=GUESSING)
-    curves(lines, "percent", "chance", style=guessed, on=on)
+    on = curves(
+        lines,
+        "percent",
+        "igap",
+        col="direction",
+        scale=100,
+        bars=True,
+        labels=least,
+        wrap=3,
+        height=2.2,
+    )
+    curves(
+        lines,
+        "percent",
+        "chance",
+        scale=100,
+        interval=False,
+        labels="guessing",
+        looks=GUESSING,
+        on=on,
+    )
     for axes, rows in on.each(points):
         places = 100 * rows["training"], 100 * rows["interlingual"]
         axes.plot(*places, ".", color="0.6", zorder=1, label="a checkpoint")

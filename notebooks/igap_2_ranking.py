@@ -22,7 +22,7 @@ from xlx.experiment.transfers import DIRECTION, Transfers, TransferTask, transfe
 from xlx.measures import statistics
 from xlx.measures.igap import FITTED, MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, across, number, rows_of
-from xlx.plots.primitives import Cells, Curves, Lanes, curves, heatmap, lanes
+from xlx.plots.primitives import curves, heatmap, lanes
 from xlx.plots.style import BLUE, GUESSING, HIGH, MEASURES, handle, look, styled
 from xlx.results.deferred import deferred
 from xlx.subjects import loading
@@ -426,7 +426,10 @@ def ranking_dots(
     """
     metrics, points = list(means.index), table.rename_axis(columns="metric").stack()
     points = points.rename("accuracy").reset_index()
-    style = Lanes(
+    on = lanes(
+        points,
+        "accuracy",
+        "metric",
         items=metrics,
         shift=-0.18,
         scale=100,
@@ -436,15 +439,23 @@ def ranking_dots(
         looks=look(BLUE, "o", markersize=3),
         labels="a source",
     )
-    on = lanes(points, "accuracy", "metric", style=style)
     means = means.rename_axis("metric").reset_index()
     printed = pd.DataFrame(printed.items(), columns=["metric", "accuracy"])
     for rows, shown, label in (
         (means[["metric", "accuracy"]], look("black", "s"), "mean"),
         (printed, MEASURES["printed"], "mean, printed"),
     ):
-        style = Lanes(looks=shown, labels=label, shift=0.18, scale=100, interval=False)
-        lanes(rows, "accuracy", "metric", style=style, on=on)
+        lanes(
+            rows,
+            "accuracy",
+            "metric",
+            looks=shown,
+            labels=label,
+            shift=0.18,
+            scale=100,
+            interval=False,
+            on=on,
+        )
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
     axes.barh(
@@ -479,7 +490,11 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     values = 100 * table["igap"]
     written = values.round().map(lambda value: number(value, 0))
     table = table.assign(value=values, written=written)
-    style = Cells(
+    on = heatmap(
+        table,
+        "target",
+        "source",
+        "value",
         rows=rows,
         columns=across,
         cell=(min(0.42, 7 / len(across)), 0.3),
@@ -487,7 +502,6 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
         bar="IGAP (points; bright: little is lost)",
         cmap=f"{HIGH}_r",
     )
-    on = heatmap(table, "target", "source", "value", style=style)
     handles = [Patch(label="same language: 0 by definition", **HATCHED)]
     if shown["igap"].isna().any():
         dash = {"marker": "$–$", "color": "black"}
@@ -501,8 +515,7 @@ def ratio_curves(table: pd.DataFrame) -> Figure:
     """Accuracy by share of random labels (Figure 3)."""
     table = rows_of(table, measure=TRANSLATED)
     names = {x: x.replace("/step-000000", ", untrained") for x in table["model"]}
-    style = Curves(scale=100, labels=names, width=8)
-    on = curves(table, "ratio", "value", hue="model", style=style)
+    on = curves(table, "ratio", "value", hue="model", scale=100, labels=names, width=8)
     across(on, y=100 * table["guess"].iloc[0])
     y = f"{TRANSLATED} (%)\n(IGAP: about 100 less it)"
     figure = on.done("share of random labels", y, handles=[handle("guessing", GUESSING)])

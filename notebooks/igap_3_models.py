@@ -23,7 +23,7 @@ from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
-from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import GUESSING, handle, language_label, look, looks, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.finetuning import Run
@@ -379,7 +379,11 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
     bare = rows["subject"] != first
     rows = rows.assign(**{end: rows[end].mask(bare) for end in ("low", "high")})
-    style = Lanes(
+    on = lanes(
+        rows,
+        "accuracy",
+        "language",
+        hue="subject",
         scale=100,
         width=6.2,
         lane=0.03,
@@ -390,7 +394,6 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
         labels={x: x.replace("/step-000000", ", untrained") for x in subjects}
         | {NEGATOR: "best single word of the language (sign)"},
     )
-    on = lanes(rows, "accuracy", "language", hue="subject", style=style)
     across(on, x=50)
     figure = on.done("accuracy on new sentences (%)", handles=[handle("guessing", GUESSING)])
     return asking("Taught in English, in which languages does a model answer right?", figure)

@@ -25,7 +25,7 @@ from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import order, rows_of
-from xlx.plots.primitives import Cells, Curves, Points, curves, heatmap, scatter
+from xlx.plots.primitives import curves, heatmap, scatter
 from xlx.plots.style import GUESSING, TWIN, handle, look, looks, styled
 from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
@@ -41,7 +41,12 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
     ``table`` has ``language``, ``layer``, ``mu`` and ``panel``; rows are those of ``names``.
     """
-    style = Cells(
+    on = heatmap(
+        table,
+        "layer",
+        "language",
+        "mu",
+        col="panel",
         rows=[*names],
         names=names.get,
         norm=Normalize(0, 1),
@@ -50,7 +55,6 @@ def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         wrap=2,
         bar="MEXA score μ (share of hits)",
     )
-    on = heatmap(table, "layer", "language", "mu", col="panel", style=style)
     return asking("In which layer is a language near English?", on.done("layer (0: embeddings)"))
 
 
@@ -67,11 +71,19 @@ def layer_scores(table: pd.DataFrame, floor: pd.Series, groups_of: Mapping[str, 
     table = table.groupby(["model", "group", "layer"], sort=False)["mu"].mean().reset_index()
     groups = looks(sorted(order(table, "group")), {})
     twin = table["model"].str.endswith(mexa_tables.UNTRAINED)
-    style = Curves(looks=groups, wrap=3, height=1.9)
-    on = curves(table[~twin], "layer", "mu", hue="group", col="model", style=style)
-    hollow = Curves(looks={x: groups[x] | TWIN for x in groups}, labels=dict.fromkeys(groups, "_"))
+    on = curves(
+        table[~twin], "layer", "mu", hue="group", col="model", looks=groups, wrap=3, height=1.9
+    )
     twins = table[twin].assign(model=table["model"].str.removesuffix(mexa_tables.UNTRAINED))
-    curves(twins, "layer", "mu", hue="group", style=hollow, on=on)
+    curves(
+        twins,
+        "layer",
+        "mu",
+        hue="group",
+        looks={x: groups[x] | TWIN for x in groups},
+        labels=dict.fromkeys(groups, "_"),
+        on=on,
+    )
     for axes in on.axes.values():
         for group, mu in floor.groupby(groups_of).mean().items():
             axes.axhline(mu, **GUESSING | {"color": groups[group]["color"]})
@@ -109,8 +121,9 @@ def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     shown = looks(names.values(), {})
     pivot = next(iter(shown))
     shown[pivot] |= {"markerfacecolor": "white", "markersize": 7, "alpha": 1}  # a ring, below all
-    style = Points(wrap=3, height=2.6, size=16, looks=shown)
-    on = scatter(table, "x", "y", hue="language", col="layer", style=style)
+    on = scatter(
+        table, "x", "y", hue="language", col="layer", wrap=3, height=2.6, size=16, looks=shown
+    )
     for axes in on.axes.values():
         axes.set(xticks=[], yticks=[])
     on.titles("layer {}".format)
@@ -269,8 +282,18 @@ def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
     points = points.sort_values("script").set_index("model").loc[[*models]].reset_index()
     points["mu"] = points["mu"].clip(upper=1)  # read off at 1.01
     above = (points["mu"] > points["letters"]).groupby(points["model"]).agg(["sum", "count"])
-    style = Points(size=9, alpha=0.75, wrap=3, height=2.1, labels=SCRIPTS)
-    on = scatter(points, "letters", "mu", hue="script", col="model", style=style)
+    on = scatter(
+        points,
+        "letters",
+        "mu",
+        hue="script",
+        col="model",
+        size=9,
+        alpha=0.75,
+        wrap=3,
+        height=2.1,
+        labels=SCRIPTS,
+    )
     on.titles(lambda x: "{}\nabove spelling in {} of {}".format(x, *above.loc[x]))
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
@@ -321,8 +344,18 @@ def share_points(points: pd.DataFrame, r: Sequence[str]) -> Figure:
     rank = table.groupby("panel")["mu"].rank()  # of the others the names have no room
     written = table["label"].map(lambda label: languages.kind_of_language(label)[0])
     table["written"] = written.where((rank <= 3) | (rank > len(points) - 3), "")
-    style = Points(wrap=2, width=3.6, height=3.2, sharey=False, labels=SCRIPTS)
-    on = scatter(table, "log", "mu", hue="script", col="panel", style=style)
+    on = scatter(
+        table,
+        "log",
+        "mu",
+        hue="script",
+        col="panel",
+        wrap=2,
+        width=3.6,
+        height=3.2,
+        sharey=False,
+        labels=SCRIPTS,
+    )
     labels = "MEXA score μ (share of hits)", "μ less what the bag of letters predicts"
     for axes, label in zip(on.axes.values(), labels, strict=True):
         axes.set_xticks(np.log10(SHARES), map(str, SHARES))

@@ -30,7 +30,7 @@ from xlx.experiment.scoring import reported_measures, subject_scores
 from xlx.measures import statistics
 from xlx.measures.mexa import expected
 from xlx.plots.panels import parts
-from xlx.plots.primitives import Curves, Points, curves, scatter
+from xlx.plots.primitives import curves, scatter
 from xlx.plots.style import VERMILION, look, styled
 from xlx.results import paths
 from xlx.results.settings import settings
@@ -387,9 +387,23 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
     ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
     has no band). Scores are shares in [0, 1], and panels have one scale.
     """
-    style = Points(size=8, width=3.4, height=2.4, labels="a language", wrap=2, sharex=False)
-    on = scatter(table, "expected", "score", col="panel", style=style)
-    style = Curves(
+    on = scatter(
+        table,
+        "expected",
+        "score",
+        col="panel",
+        size=8,
+        width=3.4,
+        height=2.4,
+        labels="a language",
+        wrap=2,
+        sharex=False,
+    )
+    curves(
+        lines,
+        "x",
+        "y",
+        hue="kind",
         looks={
             "fitted": look(VERMILION, ""),
             "ideal": look("0.2", "", "--"),
@@ -400,8 +414,8 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
             "ideal": "ideal: right if aligned, else a guess",
             "chance": "guessing",
         },
+        on=on,
     )
-    curves(lines, "x", "y", hue="kind", style=style, on=on)
     on.titles(lambda key: f"{key} of layers")
     figure = on.done(xlabel, f"share right, {table['task'].iloc[0]}")
     return asking("Does alignment tell the score in a language?", figure)

@@ -36,7 +36,7 @@ from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import PairScores
 from xlx.plots.panels import across, order, rows_of
-from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
 from xlx.results import checks, work
 from xlx.results.deferred import deferred
@@ -293,8 +293,18 @@ def paired_differences(table: pd.DataFrame, ingredients: Mapping[str, str]) -> F
     )
     table = pd.concat([rows_of(table, task=task) for task in ("LD", MATCHED)])
     ink = {x: look(BLUE, "o", hollow=x == "trained once") for x in order(table, "kind")}
-    style = Lanes(looks=ink, wide=("least", "most"), width=2.9, shift=0, lane=0.1)
-    on = lanes(table, "value", "what", hue="kind", col="task", style=style)
+    on = lanes(
+        table,
+        "value",
+        "what",
+        hue="kind",
+        col="task",
+        looks=ink,
+        wide=("least", "most"),
+        width=2.9,
+        shift=0,
+        lane=0.1,
+    )
     across(on, 0, **ZERO)
     figure = on.titles(NAMES).done("score with the ingredient less that without")
     return asking("What does each ingredient change?", figure)

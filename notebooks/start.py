@@ -10,7 +10,7 @@ from shared.shown import asking
 from shared.xprobe_figures import lined, subject_looks
 from xlx.measures import igap
 from xlx.plots.panels import Panels, across, order
-from xlx.plots.primitives import Curves, Lanes, curves, lanes
+from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import (
     BLUE,
     CHANCE,
@@ -46,12 +46,22 @@ def form_and_meaning_lines(table: pd.DataFrame, twin: pd.DataFrame) -> Figure:
 
     ``twin``: the same of the first model before training, drawn hollow in its panel.
     """
-    style = Curves(labels=NAMES, width=3.9, height=2.1)
-    on = curves(table, "layer", "score", hue="task", col="subject", style=style)
+    on = curves(
+        table, "layer", "score", hue="task", col="subject", labels=NAMES, width=3.9, height=2.1
+    )
     looks = {task: MEASURES[task] | TWIN for task in order(table, "task")}
-    thin = Curves(looks=looks, labels=dict.fromkeys(looks, "_"), interval=False, every=2)
     twin = twin.assign(subject=table["subject"].iloc[0])
-    curves(twin, "layer", "score", hue="task", style=thin, on=on)
+    curves(
+        twin,
+        "layer",
+        "score",
+        hue="task",
+        looks=looks,
+        labels=dict.fromkeys(looks, "_"),
+        interval=False,
+        every=2,
+        on=on,
+    )
     across(on, y=CHANCE)
     _whole(on)
     handles = [handle("untrained twin", look("0.3", "o") | TWIN), chance_line()]
@@ -66,8 +76,18 @@ def rival_lines(table: pd.DataFrame, n: int) -> Figure:
     # Not the colours of form and meaning.
     _, _, *free = looks(map(str, range(len(names) + 2)), {}).values()
     shown = dict(zip(names, free, strict=True))
-    style = Curves(interval=False, looks=shown, labels=names, width=3.9, height=2.0)
-    on = curves(table, "layer", "rivals", hue="language", col="model", style=style)
+    on = curves(
+        table,
+        "layer",
+        "rivals",
+        hue="language",
+        col="model",
+        interval=False,
+        looks=shown,
+        labels=names,
+        width=3.9,
+        height=2.0,
+    )
     across(on, y=(n - 1) / 2)
     _whole(on)
     nearer = "sentences nearer than\nthe translation (0 is best)"
@@ -83,8 +103,16 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
     """
     first, second = gaps["subject"].unique()
     shown = {first: looks([first])[first], second: look("0.35", "x")}
-    style = Lanes(looks=shown, scale=100, names=language_label, width=5.4)
-    on = lanes(gaps, "lost", "target", hue="subject", style=style)
+    on = lanes(
+        gaps,
+        "lost",
+        "target",
+        hue="subject",
+        looks=shown,
+        scale=100,
+        names=language_label,
+        width=5.4,
+    )
     across(on, 100 * gaps["guess"].iloc[0], zorder=2)
     for axes in on.axes.values():
         axes.set_xlim(left=0)
@@ -102,9 +130,18 @@ def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
     first, *rivals = table["added"].unique()
     shown = {first: look(BLUE, "o")} | dict.fromkeys(rivals, look("0.45", "s"))
     labels = dict.fromkeys(rivals, "controls: two more models of the second text")
-    size = {"width": 6.4, "lane": 0.16, "scale": 100}
-    style = Lanes(looks=shown, labels=labels, names=SETTINGS.get, **size)
-    on = lanes(table, "score", "cells", hue="added", style=style)
+    on = lanes(
+        table,
+        "score",
+        "cells",
+        hue="added",
+        looks=shown,
+        labels=labels,
+        names=SETTINGS.get,
+        width=6.4,
+        lane=0.16,
+        scale=100,
+    )
     (axes,) = on.axes.values()
     for x, y in axes.containers[0][0].get_xydata():
         axes.text(x, y - 0.07, f"{x:.1f}", ha="center", fontsize=TINY)
@@ -122,8 +159,17 @@ def probe_lines(means: pd.DataFrame) -> Figure:
         "abroad": "read in other languages (abroad)",
     }
     known = subject_looks(means["subject"].unique())
-    style = Curves(looks=known, scale=100, width=3.9, height=2.1)
-    on = curves(lined(means), "layer", "accuracy", hue="subject", col="read", style=style)
+    on = curves(
+        lined(means),
+        "layer",
+        "accuracy",
+        hue="subject",
+        col="read",
+        looks=known,
+        scale=100,
+        width=3.9,
+        height=2.1,
+    )
     across(on, y=100 * means["chance"].iloc[0])
     on.titles(titles.get)
     figure = on.done(LAYER, "accuracy of the probe\nof tense (%)", handles=[chance_line()])

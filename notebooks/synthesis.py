@@ -29,7 +29,7 @@ from xlx.experiment.scoring import Subject
 from xlx.measures import mixing, statistics
 from xlx.measures.abx import PairScores
 from xlx.plots.panels import across
-from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
+from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import MODELS, ZERO, look, looks, styled
 from xlx.subjects.identity import Name
 from xlx.text.files import catalogue
@@ -351,8 +351,9 @@ PREDICTORS = {
 def predictor_lanes(table: pd.DataFrame) -> Figure:
     """Correlation over languages of each predictor with what a model does there (``outcome``)."""
     shown = looks(PREDICTORS, {"bag": MODELS["bag of subwords"]})
-    style = Lanes(width=5.6, lane=0.16, looks=shown, labels=PREDICTORS)
-    on = lanes(table, "r", "outcome", hue="predictor", style=style)
+    on = lanes(
+        table, "r", "outcome", hue="predictor", width=5.6, lane=0.16, looks=shown, labels=PREDICTORS
+    )
     across(on, 0, **ZERO, zorder=2)
     for axes in on.axes.values():
         axes.set_xlim(-1.02, 1.02)
@@ -375,16 +376,33 @@ def carried_lines(mu: pd.DataFrame, outcomes: pd.DataFrame) -> Figure:
         for name in mu
         for line in [np.polyfit(mu[name], outcomes[name], 1)]
     )
-    style = Points(
-        looks={"language": look("0.5", "o")}, size=6, alpha=0.5, width=2.7, height=2.6, wrap=3
+    on = scatter(
+        points,
+        "mu",
+        "score",
+        hue="kind",
+        col="model",
+        looks={"language": look("0.5", "o")},
+        size=6,
+        alpha=0.5,
+        width=2.7,
+        height=2.6,
+        wrap=3,
     )
-    on = scatter(points, "mu", "score", hue="kind", col="model", style=style)
     bare = {name: shown | {"marker": ""} for name, shown in looks([*mu]).items()}
     labels = {name: f"line of {name}" for name in mu}
-    style = Curves(looks=bare, labels=labels)
-    curves(lines.rename(columns={"model": "line"}), "x", "y", "line", style=style, on=on)
-    own = Curves(looks={x: bare[x] | {"linewidth": 3} for x in bare}, labels=labels)
-    curves(lines, "x", "y", "model", style=own, on=on)
+    curves(
+        lines.rename(columns={"model": "line"}), "x", "y", "line", looks=bare, labels=labels, on=on
+    )
+    curves(
+        lines,
+        "x",
+        "y",
+        "model",
+        looks={x: bare[x] | {"linewidth": 3} for x in bare},
+        labels=labels,
+        on=on,
+    )
     for axes in on.axes.values():
         axes.set(xlim=(-0.03, 1.03), ylim=(0, 1))
     figure = on.done("MEXA score μ (share of hits)", "accuracy on topics")

@@ -13,7 +13,7 @@ from shared.xprobe_figures import asked, lined, subject_looks
 from xlx.experiment.scoring import subject_scores
 from xlx.experiment.sentence_probes import over_languages
 from xlx.measures import statistics
-from xlx.plots.primitives import Curves, curves
+from xlx.plots.primitives import curves
 from xlx.plots.style import GUESSING, TINY, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
@@ -134,8 +134,17 @@ def by_layer(
 
     ``ceilings``: by task a share that is drawn across, of labels that are alike.
     """
-    style = Curves(scale=100, wrap=3, looks=subject_looks(names), height=1.6)
-    on = curves(lined(means), "layer", "accuracy", hue="subject", col="task", style=style)
+    on = curves(
+        lined(means),
+        "layer",
+        "accuracy",
+        hue="subject",
+        col="task",
+        scale=100,
+        wrap=3,
+        looks=subject_looks(names),
+        height=1.6,
+    )
     on.titles(asked)
     for axes, rows in on.each(means):
         axes.axhline(100 * rows["chance"].iloc[0], **GUESSING)

@@ -17,7 +17,7 @@ from shared.xprobe_figures import asked
 from xlx.measures import statistics
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.plots.panels import across
-from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, look, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
@@ -415,15 +415,32 @@ def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     home = rows["language"] == "en-mapped"
     rows["condition"] = rows["condition"].mask(home, "English to English")
     grey = look("0.6", "o", markersize=3)
-    style = Lanes(
-        scale=100, lane=0.2, looks=grey, labels="a language", spread=0.3, interval=False, width=2.4
-    )
-    on = lanes(rows, "gain", "condition", col="task", style=style).titles(asked)
+    on = lanes(
+        rows,
+        "gain",
+        "condition",
+        col="task",
+        scale=100,
+        lane=0.2,
+        looks=grey,
+        labels="a language",
+        spread=0.3,
+        interval=False,
+        width=2.4,
+    ).titles(asked)
     groups = rows.groupby(["task", "condition"], sort=False)["gain"]
     spans = {key: student(each) for key, each in groups if len(each) > 2}
     means = pd.DataFrame(spans, ["gain", "low", "high"]).T.rename_axis(["task", "condition"])
-    style = Lanes(scale=100, looks=look(BLUE, "s"), labels="mean, with interval", shift=0.3)
-    lanes(means.reset_index(), "gain", "condition", style=style, on=on)
+    lanes(
+        means.reset_index(),
+        "gain",
+        "condition",
+        scale=100,
+        looks=look(BLUE, "s"),
+        labels="mean, with interval",
+        shift=0.3,
+        on=on,
+    )
     across(on, 0, color="0.5", linewidth=0.8, linestyle="-", zorder=2)
     figure = on.done("gain over English, less that of untrained encoders (points)")
     return asking("Do mapped encoders gain more than untrained ones?", figure)

@@ -322,10 +322,8 @@ def subsamples(number):
 @sentence(
     "4.1",
     "MD and retrieval correlate at 0.77, 0.73 and 0.53 over 630 pairs, p < 0.001",
-    (
-        "comparing last-layer retrieval to all-layer ABX, Pearson drops to r = 0.53, "
-        "but remains significant"
-    ),
+    "comparing last-layer retrieval to all-layer ABX, Pearson drops to r = 0.53, "
+    "but remains significant",
 )
 def retrieval_correlates(retrieval):
     return [p_of_r(r, 630) < 0.001 for r in retrieval], (
@@ -337,10 +335,8 @@ def retrieval_correlates(retrieval):
 @sentence(
     "4.1",
     "0.77 is of retrieval from the last layer and MD over all layers",
-    (
-        "Despite this difference, we find a strong correlation between the two "
-        "metrics (Pearson r = 0.77, p < 0.001)"
-    ),
+    "Despite this difference, we find a strong correlation between the two "
+    "metrics (Pearson r = 0.77, p < 0.001)",
 )
 def which_retrieval(retrieval):
     return (
@@ -364,10 +360,8 @@ def above_chance():
 @sentence(
     "4.2",
     "across layers -0.66 and -0.53, p < 0.001",
-    (
-        "We also find a significant negative correlation between language and "
-        "meaning discrimination across layers"
-    ),
+    "We also find a significant negative correlation between language and "
+    "meaning discrimination across layers",
 )
 def across_layers(over_layers):
     p_over_layers = [p_of_r(r, 13) for r in over_layers]
@@ -380,7 +374,7 @@ def across_layers(over_layers):
 @sentence(
     "4.2",
     "weaker across layers than across language pairs",
-    ("the correlation coefficients are weaker than those observed across language pairs"),
+    "the correlation coefficients are weaker than those observed across language pairs",
 )
 def weaker_across_layers(over_layers, over_pairs):
     return (
@@ -409,8 +403,8 @@ def rows_of_table_1(possible, over_pairs, limits):
 
 @sentence(
     "H",
-    ("the checkpoint of lowest LD is closer to the best in 29 of 36 languages, p < 0.001"),
-    ("ABX-guided selection yields a closer match to the best checkpoint in 29 out of 36 languages"),
+    "the checkpoint of lowest LD is closer to the best in 29 of 36 languages, p < 0.001",
+    "ABX-guided selection yields a closer match to the best checkpoint in 29 out of 36 languages",
 )
 def lowest_ld(number):
     p_by_sign = min(1, 2 * p_of_hits(number("abx_t16"), number("abx_t36"), 0.5))
@@ -478,10 +472,8 @@ def win_rates():
 @sentence(
     "5.2",
     "accuracy does not correlate with the amount of pretraining data (footnote 8)",
-    (
-        "Language-wise probing accuracy shows no significant correlation with "
-        "pretraining data quantities"
-    ),
+    "Language-wise probing accuracy shows no significant correlation with "
+    "pretraining data quantities",
 )
 def amount_of_text():
     return [], "no number is printed"

@@ -439,7 +439,7 @@ def about_65(metrics_of_states, number):
 
 @consistency(
     "Table 5",
-    ("the order from English is that of Table 1 but for exchanges of neighbours in the gold order"),
+    "the order from English is that of Table 1 but for exchanges of neighbours in the gold order",
     "pairs gained: all odd or all even",
 )
 def neighbours_exchanged(right_5, right):
@@ -473,10 +473,8 @@ def alike_by_accuracy(by_igap, accuracies):
 def noise_and_xtune(means):
     return (
         [means[3][name] < means[6]["InfoXLM"] for name in ["Gaussian", "xTune"]],
-        (
-            f"averaged alike {means[3]['Gaussian']:.2f} and {means[3]['xTune']:.2f} to "
-            f"{means[6]['InfoXLM']:.2f}"
-        ),
+        f"averaged alike {means[3]['Gaussian']:.2f} and {means[3]['xTune']:.2f} to "
+        f"{means[6]['InfoXLM']:.2f}",
     )
 
 
@@ -521,10 +519,8 @@ def accuracy_after_multinli(accuracies):
 @sentence(
     "Equation 2, Figure 6",
     "the transfer gap is on the validation sets (where it is at least Table 6)",
-    (
-        "subtracting the performance on target-language validation sets from the "
-        "performance on the source-language validation set"
-    ),
+    "subtracting the performance on target-language validation sets from the "
+    "performance on the source-language validation set",
     "gap(en, t) ≥ IGAP(t)",
 )
 def validation_sets(from_english, of_xlmr):
@@ -537,7 +533,7 @@ def validation_sets(from_english, of_xlmr):
 
 @consistency(
     "5.4",
-    ("accuracy and IGAP at corruption 1 are of models in the window of training error"),
+    "accuracy and IGAP at corruption 1 are of models in the window of training error",
     "100 - accuracy - IGAP < 0.1",
 )
 def window_at_corruption_1(left_at_1, number):
@@ -562,7 +558,7 @@ def untransferred_labels(number):
 
 @sentence(
     "4.1, Figure 1b",
-    ("XLM-R, InfoXLM and XLM-R large are in descending order of IGAP most of the time"),
+    "XLM-R, InfoXLM and XLM-R large are in descending order of IGAP most of the time",
     "are in descending order of IGAP",
 )
 def descending_order(entries):

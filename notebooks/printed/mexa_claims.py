@@ -569,7 +569,7 @@ def first_500_questions(table_1, english_task, half_4):
 @sentence(
     "A.8",
     "labels are those of FLORES-200, tzm renamed to zgh, without Cantonese",
-    ("the data labeled as Cantonese (Yue Chinese) is not actually Cantonese, so we removed it"),
+    "the data labeled as Cantonese (Yue Chinese) is not actually Cantonese, so we removed it",
     "label ∈ FLORES-200",
 )
 def labels_of_table_6(labels, flores):
@@ -579,7 +579,7 @@ def labels_of_table_6(labels, flores):
 @sentence(
     "4.1",
     "English was translated into 204 languages and scripts",
-    ("Each English sentence has been translated into 204 distinct language-script combinations"),
+    "Each English sentence has been translated into 204 distinct language-script combinations",
     "labels = 204",
 )
 def translations_of_flores(flores):
@@ -600,11 +600,9 @@ def numbers_of_questions(question_counts, models):
             question_counts(1172).loc[n, task] == len(models)
             for n, task in [(900, "Belebele"), (1172, "m-ARC")]
         ],
-        (
-            f"of nine models {question_counts(900).loc[900, 'Belebele']} and "
-            f"{question_counts(1172).loc[1172, 'm-ARC']}; of 1,169 questions in m-ARC "
-            f"{question_counts(1172).loc[1169, 'm-ARC']}"
-        ),
+        f"of nine models {question_counts(900).loc[900, 'Belebele']} and "
+        f"{question_counts(1172).loc[1172, 'm-ARC']}; of 1,169 questions in m-ARC "
+        f"{question_counts(1172).loc[1169, 'm-ARC']}",
     )
 
 
@@ -621,7 +619,7 @@ def entries_of_table_6(hits_left):
 @sentence(
     "5.2",
     "Llama 3.1 70B and Gemma 2 9B show a higher level of multilinguality",
-    ("Llama 3.1-70B and Gemma 2-9B show a higher level of multilinguality than other models"),
+    "Llama 3.1-70B and Gemma 2-9B show a higher level of multilinguality than other models",
     "among the two with most languages above 0.8",
 )
 def most_multilingual(top):
@@ -634,10 +632,8 @@ def most_multilingual(top):
 @sentence(
     "5.1",
     "weighted average with mean is best over both data sets",
-    (
-        "the best overall result (higher correlation) is achieved when embeddings "
-        "are computed using the weighted average, with mean pooling"
-    ),
+    "the best overall result (higher correlation) is achieved when embeddings "
+    "are computed using the weighted average, with mean pooling",
     "argmax",
 )
 def best_setting(setting_averages):
@@ -690,7 +686,7 @@ def mean_for_arc(pooling_gain):
 
 @sentence(
     "5.2",
-    ("the pooling of Figure 1 correlates better, by the averages of 5.1: max for Belebele"),
+    "the pooling of Figure 1 correlates better, by the averages of 5.1: max for Belebele",
     "these pooling methods yield a stronger correlation",
     "Max - Mean > 0",
 )
@@ -704,7 +700,7 @@ def pooling_of_belebele(weighted_gain, gain_1):
 
 @sentence(
     "5.2",
-    ("the pooling of Figure 1 correlates better, by the averages of 5.1: mean for m-ARC"),
+    "the pooling of Figure 1 correlates better, by the averages of 5.1: mean for m-ARC",
     "these pooling methods yield a stronger correlation",
     "Mean - Max > 0",
 )
@@ -719,10 +715,7 @@ def pooling_of_arc(weighted_gain, gain_1):
 @sentence(
     "Tables 2, 5",
     "underlined: second best average of a task",
-    (
-        "The best average correlations for each task are in bold, and the second "
-        "bests are underlined"
-    ),
+    "The best average correlations for each task are in bold, and the second bests are underlined",
     "number = second largest of its task",
 )
 def second_averages(table2, table5, table_5):
@@ -781,10 +774,8 @@ def second_models(table1, table_1, models):
 @sentence(
     "5",
     "of 7 to 9 billion, Gemma 2 outperforms the others",
-    (
-        "both Gemma 2 and Llama 3.1 outperform the others in terms of non-English "
-        "downstream performance and MEXA scores"
-    ),
+    "both Gemma 2 and Llama 3.1 outperform the others in terms of non-English "
+    "downstream performance and MEXA scores",
     "above all others",
 )
 def gemma_2_leads(but_english, third_best):
@@ -798,10 +789,8 @@ def gemma_2_leads(but_english, third_best):
 @sentence(
     "5",
     "of 7 to 9 billion, Llama 3.1 outperforms the others",
-    (
-        "both Gemma 2 and Llama 3.1 outperform the others in terms of non-English "
-        "downstream performance and MEXA scores"
-    ),
+    "both Gemma 2 and Llama 3.1 outperform the others in terms of non-English "
+    "downstream performance and MEXA scores",
     "above all others",
 )
 def llama_3_1_leads(but_english, third_best):
@@ -826,7 +815,7 @@ def llama_3_above_2(table_1):
 @sentence(
     "5",
     "Llama 3.1 70B is better aligned than 8B",
-    ("scaling can significantly enhance alignment when compared to its smaller version"),
+    "scaling can significantly enhance alignment when compared to its smaller version",
     "larger in each row",
 )
 def scale_aligns(scores_1):
@@ -906,7 +895,7 @@ def order_of_tasks(tasks_1, english_1, models):
 @sentence(
     "A.7",
     "the score is comparable between models (two of them, by a score and by a task)",
-    ("MEXA is comparable between models as long as the same parallel dataset and setting is used"),
+    "MEXA is comparable between models as long as the same parallel dataset and setting is used",
     "above in score ⇔ above in task",
 )
 def comparable_scores(alike_1, table_1, english_task, other_task, scores_1):
@@ -923,11 +912,8 @@ def comparable_scores(alike_1, table_1, english_task, other_task, scores_1):
 
 @sentence(
     "A.7",
-    (
-        "of very low-resource languages those in Latin script have higher scores "
-        "(Llama 1, Llama 3.1)"
-    ),
-    ("for very low-resource languages, those in Latin script tend to have higher alignment scores"),
+    "of very low-resource languages those in Latin script have higher scores (Llama 1, Llama 3.1)",
+    "for very low-resource languages, those in Latin script tend to have higher alignment scores",
     "mean of Latin > mean of others, lowest quarter",
 )
 def rare_latin(script_means):
@@ -943,10 +929,8 @@ def rare_latin(script_means):
 @sentence(
     "A.7",
     "Arabic is better in its own script than in Latin (Llama 1, Llama 3.1)",
-    (
-        "both Llama 1 and Llama 3.1 models perform better in the native script than "
-        "in the Latin script"
-    ),
+    "both Llama 1 and Llama 3.1 models perform better in the native script than "
+    "in the Latin script",
     "arb_Arab > arb_Latn",
 )
 def arabic_scripts(table_6):
@@ -994,7 +978,7 @@ def shares_of_table_3(table3):
 @sentence(
     "Limitations",
     "Belebele has the most languages but for tagging",
-    ("Belebele includes the highest number of languages (except sequence labeling tasks)"),
+    "Belebele includes the highest number of languages (except sequence labeling tasks)",
     "argmax",
 )
 def widest_benchmark(table4):

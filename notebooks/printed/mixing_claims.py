@@ -677,11 +677,9 @@ def original_column(tables, averages):
 
 @sentence(
     "3.2",
-    ("only parallel pairs of PAWS-X are used, so less than 0.5 % on average are excluded"),
-    (
-        "resulting in the exclusion of a small number of examples (less than 0.5% on "
-        "average) from the test sets"
-    ),
+    "only parallel pairs of PAWS-X are used, so less than 0.5 % on average are excluded",
+    "resulting in the exclusion of a small number of examples (less than 0.5% on "
+    "average) from the test sets",
     "left out / 2,000 < 0.005, of all languages and of a language on average",
 )
 def left_out_of_pawsx(whole_left_out, number, left_out, public_shares):
@@ -693,19 +691,17 @@ def left_out_of_pawsx(whole_left_out, number, left_out, public_shares):
     parallel_fits = public_shares.loc["both sentences in all languages", "fits both"]
     return (
         [whole_left_out < number("wa_t11"), single_left_out < number("wa_t11")],
-        (
-            f"{whole_left_out:.2f} % lack a sentence in some language, {single_left_out:.2f} % in "
-            f"one on average; labels differ in {left_out['same label in German and Chinese']:.2f} "
-            "%; and the scores imply a share of paraphrases that the parallel pairs "
-            f"{('have' if parallel_fits else 'do not have')}"
-        ),
+        f"{whole_left_out:.2f} % lack a sentence in some language, {single_left_out:.2f} % in "
+        f"one on average; labels differ in {left_out['same label in German and Chinese']:.2f} "
+        "%; and the scores imply a share of paraphrases that the parallel pairs "
+        f"{('have' if parallel_fits else 'do not have')}",
     )
 
 
 @sentence(
     "4, Table 5",
     "both classes contribute almost equally within (to 10 points)",
-    ("both classes have an almost equal contribution to the performance in the within setup"),
+    "both classes have an almost equal contribution to the performance in the within setup",
     "|s₁ - s₂| < 10, on average and in each language",
 )
 def equal_classes(entailment, second):
@@ -733,10 +729,7 @@ def entailment_drops(class_drops):
 @sentence(
     "4",
     "the drop of entailment is more pronounced for low-resource languages",
-    (
-        "primarily affected by the entailment class and is more pronounced for "
-        "low-resource languages"
-    ),
+    "primarily affected by the entailment class and is more pronounced for low-resource languages",
     "d₁ > median of d₁, of Swahili and of Urdu in all models",
 )
 def entailment_of_low_resources(models, first):
@@ -813,10 +806,8 @@ def average_baseline(mean_of_cells, baseline, tolerance):
 @sentence(
     "3.4",
     "fine-tuning on a pair is no better on the same pair swapped",
-    (
-        "the model cannot even achieve better performance on the same language pair "
-        "when the premise and hypothesis languages have been swapped"
-    ),
+    "the model cannot even achieve better performance on the same language pair "
+    "when the premise and hypothesis languages have been swapped",
     "l2-l1 less its baseline ≤ 0, on average and in each pair",
 )
 def swapped_pairs(change, tuned, baseline):
@@ -831,7 +822,7 @@ def swapped_pairs(change, tuned, baseline):
     "3.4",
     "fine-tuning on a pair does not help with other languages",
     "does not help the model to generalize to other languages",
-    ("starred row less its baseline ≤ 0 on average, as printed and with baselines put right"),
+    "starred row less its baseline ≤ 0 on average, as printed and with baselines put right",
 )
 def other_pairs(change, tuned):
     stars = ["*-l2", "l1-*", "*-*"]
@@ -856,10 +847,8 @@ def context_or_question(explained_by_sides):
     context_more = sides_of_qa["part 1"] > sides_of_qa["part 2"]
     return (
         [context_more["InfoXLM"], not context_more["mBERT"], not context_more["XLM-R"]],
-        (
-            f"context / question: {sides_of_qa['part 1'].round(2).tolist()} / "
-            f"{sides_of_qa['part 2'].round(2).tolist()}"
-        ),
+        f"context / question: {sides_of_qa['part 1'].round(2).tolist()} / "
+        f"{sides_of_qa['part 2'].round(2).tolist()}",
     )
 
 
@@ -882,12 +871,10 @@ def sizes_of_xnli(number):
 
 @sentence(
     "3.1",
-    ("none of the previous research gave multilingual Transformers inputs of several languages"),
-    (
-        "To the best of our knowledge, none of the previous research has evaluated "
-        "the cross-linguality of MMTs by employing instances involving multiple "
-        "languages in downstream tasks"
-    ),
+    "none of the previous research gave multilingual Transformers inputs of several languages",
+    "To the best of our knowledge, none of the previous research has evaluated "
+    "the cross-linguality of MMTs by employing instances involving multiple "
+    "languages in downstream tasks",
     "earlier work = 0",
 )
 def previous_research():
@@ -903,10 +890,8 @@ def previous_research():
 @sentence(
     "3.1",
     "within a language, accuracy is lower for low-resource languages like Swahili",
-    (
-        "lower accuracy observed for low-resource languages like Swahili compared to "
-        "high-resource ones"
-    ),
+    "lower accuracy observed for low-resource languages like Swahili compared to "
+    "high-resource ones",
     "within of sw < within of all others, in each model",
 )
 def low_resource_within(nli_within):
@@ -921,10 +906,8 @@ def low_resource_within(nli_within):
 @sentence(
     "3.1",
     "English and German: about 17% lost (mBERT, XLM-R)",
-    (
-        "Even for high-resource languages within the same language family (e.g., "
-        "English and German), the average performance declines by approximately 17%"
-    ),
+    "Even for high-resource languages within the same language family (e.g., "
+    "English and German), the average performance declines by approximately 17%",
     "|mean of d / within - 17 %| < 1",
 )
 def english_and_german(of_pair, number, nli_lost, both):
@@ -953,7 +936,7 @@ def drop_of_swahili(relative, both, of_pair, nli_lost):
 @sentence(
     "3.2",
     "across, most is lost with scripts other than Latin",
-    ("particularly for non-Latin script languages, where their performance is noticeably affected"),
+    "particularly for non-Latin script languages, where their performance is noticeably affected",
     "points lost: mixed > Latin, and zh, ja, ko > Latin, in each model",
 )
 def other_scripts(lost_between_scripts):
@@ -974,10 +957,8 @@ def other_scripts(lost_between_scripts):
 @sentence(
     "Table 2",
     "on average 17% lost (mBERT, XLM-R)",
-    (
-        "there is, on average, a 17% drop in performance when the sentences are "
-        "provided in two different languages"
-    ),
+    "there is, on average, a 17% drop in performance when the sentences are "
+    "provided in two different languages",
     "|mean of d / within - 17 %| < 1",
 )
 def drop_of_table_2(lost_share, both, number):
@@ -1002,7 +983,7 @@ def drop_of_table_3(lost_share, both, number):
 @sentence(
     "Table 8",
     "more than 50% of EM lost (mBERT, XLM-R)",
-    ("There is a more than 50% drop in performance under the across evaluation method"),
+    "There is a more than 50% drop in performance under the across evaluation method",
     "d / within > 50 %",
 )
 def drop_of_table_8(lost_share, both, number):
@@ -1024,7 +1005,7 @@ def infoxlm_loses_least(lost_share):
 
 @sentence(
     "3.3",
-    ("across is below both languages, but for English questions, and otherwise in InfoXLM"),
+    "across is below both languages, but for English questions, and otherwise in InfoXLM",
     "exception when the question is in English in the across language setting",
     "s_ab < min(s_aa, s_bb) but where b = en; in InfoXLM but where a = en or b = en",
 )
@@ -1036,23 +1017,18 @@ def english_questions(qa_cells, both):
             *(qa_cells["not below both"] == qa_cells["of them en second"])[both],
             without_english["InfoXLM"] == 0,
         ],
-        (
-            f"{qa_cells['cells'].sum() - qa_cells['not below both'].sum()} of "
-            f"{qa_cells['cells'].sum()} cells are below; of the others "
-            f"{qa_cells.loc[both, 'of them en second'].sum()} are mBERT's and XLM-R's, with "
-            f"English questions, {with_english['InfoXLM']} InfoXLM's with English, and "
-            f"{without_english.sum()} neither"
-        ),
+        f"{qa_cells['cells'].sum() - qa_cells['not below both'].sum()} of "
+        f"{qa_cells['cells'].sum()} cells are below; of the others "
+        f"{qa_cells.loc[both, 'of them en second'].sum()} are mBERT's and XLM-R's, with "
+        f"English questions, {with_english['InfoXLM']} InfoXLM's with English, and "
+        f"{without_english.sum()} neither",
     )
 
 
 @sentence(
     "3.3",
-    ("with English questions mBERT and XLM-R are close to within of the context (5 points)"),
-    (
-        "the performance remains close to the within setup of the context language "
-        "in mBERT and XLM-r"
-    ),
+    "with English questions mBERT and XLM-R are close to within of the context (5 points)",
+    "the performance remains close to the within setup of the context language in mBERT and XLM-r",
     "|mean of s_a,en - s_aa| < 5",
 )
 def close_to_the_context(qa_cells, both, drop_table):
@@ -1066,28 +1042,24 @@ def close_to_the_context(qa_cells, both, drop_table):
 @sentence(
     "3.1",
     "InfoXLM's objective has mostly helped pairs with English (XNLI)",
-    ("the cross-lingual objective has mostly helped the performance of pairs including English"),
+    "the cross-lingual objective has mostly helped the performance of pairs including English",
     "lead with English - lead without > 0, if its interval leaves out 0",
 )
 def pairs_with_english(english_leads):
     nli_lead = english_leads.loc["NLI"].iloc[0]
     return (
         [] if nli_lead["low"] < 0 < nli_lead["high"] else nli_lead["difference"] > 0,
-        (
-            f"six languages of Table 9: by {nli_lead['with English']:.1f} points with English, "
-            f"{nli_lead['without']:.1f} without, difference {nli_lead['difference']:.1f} ("
-            f"{nli_lead['low']:.1f} to {nli_lead['high']:.1f})"
-        ),
+        f"six languages of Table 9: by {nli_lead['with English']:.1f} points with English, "
+        f"{nli_lead['without']:.1f} without, difference {nli_lead['difference']:.1f} ("
+        f"{nli_lead['low']:.1f} to {nli_lead['high']:.1f})",
     )
 
 
 @sentence(
     "4, Figure 1",
-    (
-        "the words of the hardest questions are twice as far from the answer, "
-        "consistently across languages"
-    ),
-    ("the average distance for the most challenging instances is twice that of the easiest ones"),
+    "the words of the hardest questions are twice as far from the answer, "
+    "consistently across languages",
+    "the average distance for the most challenging instances is twice that of the easiest ones",
     "ratio of distances, by language",
 )
 def distant_words():

@@ -368,10 +368,8 @@ def table_1_by_table_4(from_table4, tasks, half):
 @sentence(
     "4",
     "BiShift: for half the sentences the order of two words is reversed",
-    (
-        "for half the sentences in the dataset, the order of words in a randomly "
-        "sampled bigram is reversed"
-    ),
+    "for half the sentences in the dataset, the order of words in a randomly "
+    "sampled bigram is reversed",
 )
 def half_reversed(guess):
     halves = guess.loc["BiShift"]
@@ -454,11 +452,9 @@ def no_significance(rho, discovered):
             discovered == 0,
             (rho["p_value"] * len(rho) >= 0.05).all(),
         ],
-        (
-            f"{(rho['p_value'] < 0.05).sum()} of {len(rho)} have an exact p < 0.05, {discovered} "
-            "by Benjamini-Hochberg; by Bonferroni "
-            f"{('some' if 2 / 720 * len(rho) < 0.05 else 'none')} could"
-        ),
+        f"{(rho['p_value'] < 0.05).sum()} of {len(rho)} have an exact p < 0.05, {discovered} "
+        "by Benjamini-Hochberg; by Bonferroni "
+        f"{('some' if 2 / 720 * len(rho) < 0.05 else 'none')} could",
     )
 
 
@@ -492,10 +488,8 @@ def not_worse(better, ratios, signs, tasks):
 @sentence(
     "8.2",
     "mapped encoders exceed those that they emulate",
-    (
-        "it is not immediately clear how these encoders are capable of exceeding the "
-        "predictive capabilities of the encoders they are attempting to emulate"
-    ),
+    "it is not immediately clear how these encoders are capable of exceeding the "
+    "predictive capabilities of the encoders they are attempting to emulate",
 )
 def exceeding_the_imitated():
     return [], "each is probed on sentences of its own language, and no encoder on two"
@@ -600,10 +594,7 @@ def worse_in_russian(means, languages):
 @sentence(
     "8.1",
     "results are broadly similar across the other languages",
-    (
-        "our results are broadly similar across languages, Russian appears to be an "
-        "exception to this"
-    ),
+    "our results are broadly similar across languages, Russian appears to be an exception to this",
 )
 def similar_languages(other_distances, setting_distances):
     russian_distances = [apart for pair, apart in setting_distances.items() if "ru" in pair]
@@ -617,7 +608,7 @@ def similar_languages(other_distances, setting_distances):
 @sentence(
     "8.1",
     "very similar on both French: the transfer corpus is no factor",
-    ("most of our encoders perform very similarly on both the Europarl and the UN variants"),
+    "most of our encoders perform very similarly on both the Europarl and the UN variants",
 )
 def both_french(setting_distances, accuracy, n, half):
     nearest_setting = pd.Series(setting_distances).idxmin()
@@ -636,10 +627,8 @@ def both_french(setting_distances, accuracy, n, half):
 @sentence(
     "8.1",
     "Russian is poor for its word embeddings",
-    (
-        "One possible explanation for the relatively poor results on Russian is the "
-        "nature of the word embeddings themselves"
-    ),
+    "One possible explanation for the relatively poor results on Russian is the "
+    "nature of the word embeddings themselves",
 )
 def word_embeddings():
     return [], (
@@ -651,17 +640,15 @@ def word_embeddings():
 @sentence(
     "8.3",
     "variants of an encoder are nearer to each other than to other encoders",
-    ("variants of each encoder being more similar to each other than to different encoders"),
+    "variants of each encoder being more similar to each other than to different encoders",
 )
 def variants_are_near(encoders, nearest, kinds, apart):
     nearest_to_each = nearest()
     return (
         [nearest_to_each[name].split()[0] == name.split()[0] for name in encoders],
-        (
-            f"{kinds['RNN'][0]} is {apart.loc[kinds['RNN'][0], kinds['RNN'][1]]:.3f} from "
-            f"{kinds['RNN'][1]}, {apart.loc[kinds['RNN'][0], kinds['Attention'][0]]:.3f} from "
-            f"{kinds['Attention'][0]}"
-        ),
+        f"{kinds['RNN'][0]} is {apart.loc[kinds['RNN'][0], kinds['RNN'][1]]:.3f} from "
+        f"{kinds['RNN'][1]}, {apart.loc[kinds['RNN'][0], kinds['Attention'][0]]:.3f} from "
+        f"{kinds['Attention'][0]}",
     )
 
 
@@ -676,12 +663,10 @@ def cnns_are_worse(overall, kinds, accuracy):
     return (
         overall.loc[kinds["CNN"], "all tasks"].max()
         < overall.drop(kinds["CNN"])["all tasks"].min(),
-        (
-            f"their means are {overall.loc[kinds['CNN'], 'all tasks'].max():.3f} at most, the "
-            f"others' {overall.drop(kinds['CNN'])['all tasks'].min():.3f} at least; both under "
-            "all others in all six settings but in "
-            f"{' and '.join(cnn_under.index[~cnn_under.all(axis=1)])}"
-        ),
+        f"their means are {overall.loc[kinds['CNN'], 'all tasks'].max():.3f} at most, the "
+        f"others' {overall.drop(kinds['CNN'])['all tasks'].min():.3f} at least; both under "
+        "all others in all six settings but in "
+        f"{' and '.join(cnn_under.index[~cnn_under.all(axis=1)])}",
     )
 
 
@@ -737,19 +722,15 @@ def length_of_recurrent(length_ratios, kinds, length):
 @sentence(
     "8.3",
     "CNN (maxpool) is the only one considerably worse on sentence length",
-    (
-        "The max-pooled CNN is the only encoder that shows considerably worse "
-        "performance on sentence length"
-    ),
+    "The max-pooled CNN is the only encoder that shows considerably worse "
+    "performance on sentence length",
 )
 def only_maxpool(length_ratios):
     length_down = (length_ratios["sign"] == -1).groupby(length_ratios["encoder"]).sum()
     return (
         length_down["CNN (maxpool)"] > 5 / 2 and length_down.drop("CNN (maxpool)").max() == 0,
-        (
-            f"relative to English: worse beyond luck in {length_down['CNN (maxpool)']} of 5 "
-            f"settings, every other encoder in {length_down.drop('CNN (maxpool)').max()}"
-        ),
+        f"relative to English: worse beyond luck in {length_down['CNN (maxpool)']} of 5 "
+        f"settings, every other encoder in {length_down.drop('CNN (maxpool)').max()}",
     )
 
 

@@ -18,7 +18,7 @@ from xlx.experiment.constraints import masks_of
 from xlx.experiment.scoring import Subject, cached, subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import abx, registered
-from xlx.plots.primitives import Curves, curves
+from xlx.plots.primitives import curves
 from xlx.plots.style import looks, styled
 from xlx.subjects.identity import Checkpoint, title
 from xlx.subjects.jobs import Recipe, Sparing
@@ -177,7 +177,12 @@ def course_curves(
     }
     wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
     rows = wide.melt(["model", "step"], var_name="measure").dropna()
-    style = Curves(
+    on = curves(
+        rows,
+        "step",
+        "value",
+        hue="model",
+        col="measure",
         wrap=3,
         width=2.7,
         sharey=False,
@@ -186,7 +191,6 @@ def course_curves(
         labels=labels,
         looks={x: shown[recipe] for x, recipe in recipe_of.items()},
     )
-    on = curves(rows, "step", "value", hue="model", col="measure", style=style)
     for axes in on.axes.values():
         axes.tick_params(axis="x", rotation=60)
     question = "Does a checkpoint that aligns better lose less in translation? (a line a run)"

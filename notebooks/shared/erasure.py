@@ -15,7 +15,7 @@ from shared.abx_figures import chance_line
 from shared.shown import asking
 from xlx.measures import statistics
 from xlx.plots.panels import across, order
-from xlx.plots.primitives import Curves, curves
+from xlx.plots.primitives import curves
 from xlx.plots.style import look, looks, styled
 from xlx.results import paths
 
@@ -73,8 +73,18 @@ def effects() -> pd.DataFrame:
 def by_layer(table: pd.DataFrame) -> Figure:
     """Per cent right by layer of one or more measures, a line for what is erased."""
     shown = looks(order(table, "erased"), {"nothing": look("0.7", "", linewidth=5)})
-    style = Curves(scale=100, width=8, height=1.8, looks=shown, interval=False)
-    on = curves(table, "layer", "value", hue="erased", col="measure", style=style)
+    on = curves(
+        table,
+        "layer",
+        "value",
+        hue="erased",
+        col="measure",
+        scale=100,
+        width=8,
+        height=1.8,
+        looks=shown,
+        interval=False,
+    )
     across(on, y=50)
     x, y = "layer in which it is erased (0: embeddings)", "nouns whose number\na probe tells (%)"
     figure = on.done(x, y, handles=[chance_line()])

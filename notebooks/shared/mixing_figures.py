@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from shared.shown import asking, framed_handle, joint_order, scale_about
 from xlx.plots.panels import Panels, across, number, order
-from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import (
     ABOUT,
     BAG,
@@ -88,7 +88,12 @@ def grid_maps(
         scale = scale_about(table["value"], 100 * middle, 10)
         kind = "%" if middle else "points"
         label = f"{unit} ({kind}); white: an interval holds {100 * middle:.0f}"
-    style = Cells(
+    on = heatmap(
+        table,
+        "second",
+        "first",
+        "value",
+        col="model",
         rows=rows,
         columns=others,
         wrap=columns,
@@ -98,7 +103,6 @@ def grid_maps(
         norm=scale,
         cmap=HIGH if middle is None else ABOUT,
     )
-    on = heatmap(table, "second", "first", "value", col="model", style=style)
     on.titles(lambda x: "{0}\nwithin {2:.0f}, across {1:.0f}".format(x, *means.loc[x]))
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
@@ -154,8 +158,16 @@ def distances(table: pd.DataFrame) -> Figure:
     reader, *rivals = order(table, "model")
     shown = looks([reader]) | dict.fromkeys(rivals, look(BAG["color"], "x", BAG["linestyle"]))
     labels = dict.fromkeys(rivals, "the span nearest to the question's words")
-    style = Lanes(names=language_label, width=6.4, looks=shown, labels=labels)
-    on = lanes(table, "ratio", "language", hue="model", style=style)
+    on = lanes(
+        table,
+        "ratio",
+        "language",
+        hue="model",
+        names=language_label,
+        width=6.4,
+        looks=shown,
+        labels=labels,
+    )
     across(on, 1, **ZERO)
     across(on, 2)
     figure = on.done(
@@ -176,7 +188,12 @@ def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
     rows = table[table["condition"].isin(AGAINST)]
     rows = rows.assign(low=rows["gain_low"], high=rows["gain_high"])
     words = {"l1": "the first", "l2": "the second", "*": "any"}
-    style = Lanes(
+    on = lanes(
+        rows,
+        "gain",
+        "row",
+        hue="condition",
+        col="pair",
         scale=100,
         wrap=2,
         width=3.4,
@@ -185,7 +202,6 @@ def pairs(table: pd.DataFrame, unit: str = "AUC") -> Figure:
         labels=AGAINST,
         names=lambda row: "premise in {}, hypothesis in {}".format(*map(words.get, row.split("-"))),
     )
-    on = lanes(rows, "gain", "row", hue="condition", col="pair", style=style)
     across(on, 0, **ZERO)
     on.titles(lambda x: "first: {}, second: {}".format(*map(language_label, x.split("-"))))
     figure = on.done(f"gain by learning the pair (points of {unit})")
@@ -201,7 +217,14 @@ def _settings(
     chance: float | Mapping[str, float] | None = None,
 ) -> Figure:
     """Points within and across, and between them the drop."""
-    style = Lanes(
+    table = table[table["setting"] != "drop"]
+    on = lanes(
+        table,
+        "score",
+        item,
+        hue="setting",
+        row=row,
+        col=col,
         items=_mean_last(table, item),
         names=language_label,
         scale=100,
@@ -212,8 +235,6 @@ def _settings(
         lane=0.085 if row else 0.1,
         wrap=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )
-    table = table[table["setting"] != "drop"]
-    on = lanes(table, "score", item, hue="setting", row=row, col=col, style=style)
     return on.done(xlabel, handles=_chance(on, chance))
 
 

@@ -19,7 +19,7 @@ from shared.abx_tables import rowed
 from shared.shown import asking
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
-from xlx.plots.primitives import Curves, Lanes, Points, curves, lanes, scatter
+from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLACK, NAMES, ZERO, look, looks, styled
 from xlx.results import paths
 from xlx.results.deferred import deferred
@@ -264,10 +264,20 @@ def learning_scatter(
         named += [*off.nsmallest(2).index, *off.nlargest(2).index]
     if label:
         table["written"] = table[label].where(table.index.isin(named), "")
-    size = {"width": 2.7, "size": 9, "alpha": 0.7 if label else 0.25}
-    style = Points(looks=look("0.4", "o"), sharex="row", sharey="col", **size)
-    on = scatter(table, "LD", "accuracy", row="model", col="task", style=style)
-    curves(lines, "x", "y", style=Curves(looks=look(BLACK, "")), on=on)
+    on = scatter(
+        table,
+        "LD",
+        "accuracy",
+        row="model",
+        col="task",
+        looks=look("0.4", "o"),
+        sharex="row",
+        sharey="col",
+        width=2.7,
+        size=9,
+        alpha=0.7 if label else 0.25,
+    )
+    curves(lines, "x", "y", looks=look(BLACK, ""), on=on)
     on.titles(lambda key: f"{key[0]}: {WORDS[key[1]]}\n{statistics[key]}")
     for (_, task), axes in on.axes.items():
         axes.set_ylabel(REGRESSED[measures.get(task, "accuracy")], fontsize=8)
@@ -286,8 +296,19 @@ def coefficients(table: pd.DataFrame, question: str) -> Figure:
     table = table[table["row"].isin(table.loc[table["model"] != "printed", "row"])]
     shown = {name: x | {"linewidth": 1.5} for name, x in looks(order(table, "model")).items()}
     labels = {"printed": "the paper's (no interval)"}
-    style = Lanes(width=3.3, looks=shown, lane=0.12, sharex=False, labels=labels, names=in_words)
-    on = lanes(table, "coefficient", "row", hue="model", col="term", style=style)
+    on = lanes(
+        table,
+        "coefficient",
+        "row",
+        hue="model",
+        col="term",
+        width=3.3,
+        looks=shown,
+        lane=0.12,
+        sharex=False,
+        labels=labels,
+        names=in_words,
+    )
     across(on, 0, **ZERO)
     on.titles(lambda name: f"for 0.01 more {NAMES[name]}")
     for axes in on.axes.values():

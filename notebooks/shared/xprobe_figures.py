@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from shared.shown import asking, framed_handle
 from xlx.plots.panels import across, number
-from xlx.plots.primitives import Cells, Lanes, heatmap, lanes
+from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, BAG, GUESSING, Look, handle, language_label, look, looks, styled
 
 #: What a task asks for, in a title.
@@ -53,8 +53,17 @@ def accuracies(table: pd.DataFrame) -> Figure:
     ``table`` has ``encoder``, ``task``, ``corpus``, ``accuracy``, ``low``, ``high`` and
     ``majority``, the share of the commonest class, which is drawn across.
     """
-    style = Lanes(scale=100, wrap=4, width=1.9, lane=0.09)
-    on = lanes(table, "accuracy", "encoder", hue="corpus", col="task", style=style)
+    on = lanes(
+        table,
+        "accuracy",
+        "encoder",
+        hue="corpus",
+        col="task",
+        scale=100,
+        wrap=4,
+        width=1.9,
+        lane=0.09,
+    )
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
     on.titles(asked)
     figure = on.done("probing accuracy (%)", handles=[handle("commonest class", GUESSING)])
@@ -79,7 +88,11 @@ def correlations(table: pd.DataFrame) -> Figure:
     """
     written = table["rho"].map(number).where(table["rho"].notna(), "")
     table = table.assign(written=written, framed=(table["low"] > 0) | (table["high"] < 0))
-    style = Cells(
+    on = heatmap(
+        _in_words(table),
+        "task",
+        "language",
+        "rho",
         names=language_label,
         cell=(0.7, 0.24),
         norm=Normalize(-1, 1),
@@ -87,7 +100,6 @@ def correlations(table: pd.DataFrame) -> Figure:
         bar="Spearman's ρ of probing and\ninference, over encoders",
         edge=(1.3, 1.2),
     )
-    on = heatmap(_in_words(table), "task", "language", "rho", style=style)
     counted = f"{table['framed'].sum()} of {table['rho'].count()} (by chance 1 of 20)"
     figure = on.done(handles=[framed_handle(f"surely not 0: {counted}")])
     return asking("Do encoders that do a task well do inference well?", figure)
@@ -106,7 +118,12 @@ def relative(table: pd.DataFrame) -> Figure:
     ratio, apart = table["ratio"].replace(np.inf, np.nan), table["sign"] != 0
     written = ratio.map(number).where(ratio.notna() & apart, "")
     table = table.assign(written=written, ratio=ratio.where(apart, ratio * 0 + 1))
-    style = Cells(
+    on = heatmap(
+        _in_words(table),
+        "task",
+        "language",
+        "ratio",
+        col="encoder",
         wrap=3,
         cell=(0.62, 0.2),
         cmap=ABOUT,
@@ -116,7 +133,6 @@ def relative(table: pd.DataFrame) -> Figure:
         edge=(0.9, 1.4),
         bar="accuracy over that in English (white: cannot be told from 1)",
     )
-    on = heatmap(_in_words(table), "task", "language", "ratio", col="encoder", style=style)
     return asking("Does a mapped encoder hold as much as the English one?", on.done())
 
 
@@ -134,8 +150,18 @@ def selectivity(table: pd.DataFrame) -> Figure:
     groups = long.groupby([*keys, "read"], sort=False)["value"]
     means = groups.agg(mean="mean", low="min", high="max").reset_index()
     ink = {"accuracy": look("0.1", "o"), "control": look("0.45", "<", hollow=True)}
-    style = Lanes(looks=ink, labels=labels, scale=100, width=2.4, lane=0.14)
-    on = lanes(means, "mean", "encoder", hue="read", col="task", style=style)
+    on = lanes(
+        means,
+        "mean",
+        "encoder",
+        hue="read",
+        col="task",
+        looks=ink,
+        labels=labels,
+        scale=100,
+        width=2.4,
+        lane=0.14,
+    )
     across(on, (100 * table.groupby("task")["majority"].mean()).to_dict())
     on.titles(asked)
     shown = "accuracy (%): mean of the languages, from the lowest to the highest"

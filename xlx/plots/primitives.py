@@ -1,11 +1,11 @@
 """Four primitives: `lanes`, `curves`, `scatter`, `heatmap`.
 
 Each takes a tidy table (one row per observation), the names of its columns (``x``, ``y``, ``hue``:
-a look each; ``row`` and ``col``: a panel each), and a style. Some columns say more, where a table
-has them: ``low`` and ``high``, the interval; ``written``, a name at a point or a text in a cell;
-``framed`` and ``hatched``, which cells are. Order is that of the table. Each returns `Panels`, and
-draws on those given as ``on``, so that one lies over another; `Panels.done` writes on the axes and
-sets the legend above the data.
+a look each; ``row`` and ``col``: a panel each), and a style or, by name, fields of it. Some columns
+say more, where a table has them: ``low`` and ``high``, the interval; ``written``, a name at a point
+or a text in a cell; ``framed`` and ``hatched``, which cells are. Order is that of the table. Each
+returns `Panels`, and draws on those given as ``on``, so that one lies over another; `Panels.done`
+writes on the axes and sets the legend above the data.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -104,8 +104,10 @@ def lanes(
     col: Column = None,
     style: Lanes = Lanes(),
     on: Panels | None = None,
+    **fields: object,
 ) -> Panels:
     """One line per item (``y``), on it a point with its interval for each series."""
+    style = replace(style, **fields)
     looks = style.shown(table, hue)
     if on is None:
         items = order(table, y) if style.items is None else style.items
@@ -169,8 +171,10 @@ def curves(
     col: Column = None,
     style: Curves = Curves(),
     on: Panels | None = None,
+    **fields: object,
 ) -> Panels:
     """One line per series over ``x`` with its interval; it breaks where there is no number."""
+    style = replace(style, **fields)
     on = on or panels(table, row, col, style)
     looks = style.shown(table, hue)
     for axes, part in on.each(table):
@@ -210,8 +214,10 @@ def scatter(
     row: Column = None,
     col: Column = None,
     style: Points = Points(),
+    **fields: object,
 ) -> Panels:
     """One point per row at ``x`` and ``y``."""
+    style = replace(style, **fields)
     on = panels(table, row, col, style)
     for axes, part in on.each(table):
         for key, shown in style.shown(table, hue).items():
@@ -256,8 +262,10 @@ def heatmap(
     row: Column = None,
     col: Column = None,
     style: Cells = Cells(),
+    **fields: object,
 ) -> Panels:
     """Coloured cells, of ``hue`` at the column ``x`` and the row ``y``, the first row above."""
+    style = replace(style, **fields)
     rows = order(table, y) if style.rows is None else style.rows
     columns = order(table, x) if style.columns is None else style.columns
     split = [part for _, part in parts(table, *filter(None, (row, col)))]

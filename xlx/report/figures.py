@@ -13,7 +13,7 @@ from xlx.experiment.scoring import BAG
 from xlx.measures import registered
 from xlx.plots import style
 from xlx.plots.panels import Figure, Panels, across, number, order, rows_of
-from xlx.plots.primitives import Cells, Curves, Lanes, Points, curves, heatmap, lanes, scatter
+from xlx.plots.primitives import Curves, Lanes, Points, curves, heatmap, lanes, scatter
 from xlx.plots.style import NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, UNTRAINED, Tables
 from xlx.text.languages import kind_of_language
@@ -52,8 +52,9 @@ def by_layer(tables: Tables) -> Figure:
 def beside_references(tables: Tables) -> Figure:
     """How far the scores of a model are above those of what it is compared with, on one text."""
     table = tables["references"]
-    shape = Lanes(wrap=2, width=3.4, lane=0.14)
-    on = lanes(table, "difference", "reference", hue="model", col="task", style=shape)
+    on = lanes(
+        table, "difference", "reference", hue="model", col="task", wrap=2, width=3.4, lane=0.14
+    )
     across(on, x=0, **style.ZERO)
     return on.titles(_names(table)).done("score of the model less that of the reference")
 
@@ -92,7 +93,11 @@ def pairs_apart(tables: Tables) -> Figure:
     pairs[ends] = [sorted(pair, key=kin.index) for pair in pairs[ends].to_numpy()]
     kin = kin[:_MOST_NAMED]
     table = pairs.assign(written=pairs["score"].map(number) if len(kin) <= 12 else "")
-    shape = Cells(
+    on = heatmap(
+        table,
+        *ends,
+        "score",
+        col="model",
         rows=kin[1:],
         columns=kin[:-1],
         cell=(7 / len(kin), 0.24),
@@ -100,7 +105,6 @@ def pairs_apart(tables: Tables) -> Figure:
         bar="MD among sentences of like length",
         missing="_",
     )
-    on = heatmap(table, *ends, "score", col="model", style=shape)
     for axes in on.axes.values():
         axes.set_facecolor("white")
     return on.done()
@@ -116,10 +120,15 @@ def predicted_tasks(tables: Tables) -> Figure:
     panel = ("task", "model") if points["model"].nunique() > 1 else (None, "task")
     shape = Points(wrap=2, width=3.8, height=2.7, sharex=False, sharey=False, size=18)
     on = scatter(points, "mu", "score", None, *panel, shape)
-    shape = Curves(
-        interval=False, looks=style.look("0.3", "", "--"), labels="line of least squares"
+    curves(
+        points,
+        "mu",
+        "line",
+        interval=False,
+        looks=style.look("0.3", "", "--"),
+        labels="line of least squares",
+        on=on,
     )
-    curves(points, "mu", "line", style=shape, on=on)
     return on.done("MEXA score (share of sentences found both ways)", "score of the task")
 
 
@@ -132,10 +141,15 @@ def probe_accuracies(tables: Tables) -> Figure:
     table = tables["probes"]
     on = _by_language(table, "accuracy", "model", Lanes(wrap=2, width=3.4, lane=0.07), col="probed")
     first = table[table["model"] == table["model"].iloc[0]]
-    shape = Lanes(
-        interval=False, looks=style.look("0.4", "|", "none", markersize=8), labels="commonest label"
+    lanes(
+        first,
+        "majority",
+        "language",
+        interval=False,
+        looks=style.look("0.4", "|", "none", markersize=8),
+        labels="commonest label",
+        on=on,
     )
-    lanes(first, "majority", "language", style=shape, on=on)
     return on.done("share of words, or sentences, whose label is found")
 
 

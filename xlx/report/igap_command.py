@@ -22,7 +22,7 @@ from xlx.experiment.transfers import (
 )
 from xlx.measures.igap import MEAN_TARGET, TOLERANCE
 from xlx.plots.panels import Figure
-from xlx.plots.primitives import Lanes, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import styled
 from xlx.report import inputs, options
 from xlx.report.inputs import ReportedModel
@@ -197,7 +197,7 @@ def means_of(rows: DataFrame, source: str) -> DataFrame:
 def gap_figure(rows: DataFrame) -> Figure:
     """IGAP by target language: the model, it before training, and shared subwords."""
     rows = rows[rows["subject"].isin(rows["subject"].unique()[:3]) & rows["igap"].notna()]
-    on = lanes(rows, "igap", "target", hue="subject", style=Lanes(width=6.4))
+    on = lanes(rows, "igap", "target", hue="subject", width=6.4)
     return on.done("IGAP (share of the training set)")
 
 

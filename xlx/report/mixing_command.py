@@ -13,7 +13,7 @@ from typer import Option
 from xlx.experiment.grids import Grid, Sets, grid, unasked, without_reading
 from xlx.measures import mixing
 from xlx.plots.panels import Figure
-from xlx.plots.primitives import Cells, heatmap
+from xlx.plots.primitives import heatmap
 from xlx.plots.style import styled
 from xlx.report import options
 from xlx.report.page import framed, in_text, shown_figure, write_page
@@ -270,8 +270,7 @@ def one_answer(predictions: np.ndarray, classes: Sequence[str]) -> list[str]:
 def cell_figure(cells: DataFrame, score: str) -> Figure:
     """A score by the language of the first text (rows), or context, and of the second (columns)."""
     table = cells.assign(written=(100 * cells["score"]).map("{:.0f}".format))
-    style = Cells(cell=(0.45, 0.3), bar=score)
-    return heatmap(table, "second", "first", "score", style=style).done()
+    return heatmap(table, "second", "first", "score", cell=(0.45, 0.3), bar=score).done()
 
 
 def mixing_headline(rows: DataFrame, label: str, task: HeadTask) -> list[str]:
