@@ -432,14 +432,15 @@ def example_triplets(
     Returns its sentences, and by model the distances d(X, A) and d(X, B) at the middle layer and
     the score of Algorithm 3.
     """
-    sentences, pair = {}, corpus.languages
+    rows, pair = {}, corpus.languages
     for task in ("LD", "MD"):
         triplet = abx.sample_triplets(task, pair, len(corpus), 1, seed)
         for item in "XAB":
             language = pair[getattr(triplet, f"{item.lower()}_language")[0]]
             position = getattr(triplet, item.lower())[0]
-            sentences[task, item] = language, corpus.sentences[language][position]
-    texts = rowed(sentences, ["task", "item"], columns=["language", "sentence"])
+            sentence = corpus.sentences[language][position]
+            rows[task, item] = {"language": language, "sentence": sentence}
+    texts = rowed(rows, ["task", "item"])
     distances = with_models(names, example_distances(names, corpus, seed, **options))
     shown = ["task", "model", "d(X, A)", "d(X, B)", "score"]
     return texts, distances[shown].sort_values("task", kind="stable").set_index(shown[:2])

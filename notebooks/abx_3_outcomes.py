@@ -26,7 +26,8 @@ import run_units
 from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions, probe_setups, regressions
 from shared.abx_figures import chance_line
-from shared.abx_tables import PAIR, at_last, average_layers, pair_scores, rowed
+from shared.abx_tables import at_last, average_layers, pair_scores, rowed
+from shared.igap_tables import both_directions
 from shared.pair_regressions import (
     ENDS,
     LD_AND_MD,
@@ -326,17 +327,11 @@ def choose_checkpoints(table: pd.DataFrame) -> pd.DataFrame:
     The gap of a checkpoint is the best accuracy of the language at any checkpoint less that at this
     one; ``delta`` is the gap of the last less that of the ``chosen`` (the paper's "Final - ABX").
     Of several equal checkpoints the earliest is chosen. ``table`` has one row per ``language`` and
-    ``checkpoint``, none missing, with ``accuracy`` and ``LD``; one row per language. ValueError for
-    fewer than two languages or checkpoints, or a row missing or twice there.
+    ``checkpoint``, none missing, with ``accuracy`` and ``LD``; one row per language.
     """
     wide = table.pivot(index="language", columns="checkpoint", values=["accuracy", "LD"])
-    accuracy, score = wide["accuracy"], wide["LD"]
-    if min(accuracy.shape) < 2 or accuracy.isna().any(axis=None):
-        raise ValueError(
-            f"{len(accuracy)} languages at {accuracy.shape[1]} checkpoints: there must be two or "
-            "more of each to choose between, and each language at every checkpoint"
-        )
-    chosen = score.round(12).idxmin(axis=1)
+    accuracy = wide["accuracy"]
+    chosen = wide["LD"].round(12).idxmin(axis=1)
     reached = np.array([accuracy.at[pair] for pair in chosen.items()])
     best, last = accuracy.max(axis=1), accuracy.iloc[:, -1]
     return pd.DataFrame({"chosen": chosen, "gap": best - reached, "delta": reached - last})
@@ -430,13 +425,8 @@ def kinship(source: str, target: str) -> int:
     """How near two languages are: 4 for the same branch, 2 the same family, 1 the same script.
 
     The sum, 0 to 7, orders sources by branch, then family, then script. Codes are those of
-    `LANGUAGES`; ValueError for others.
+    `LANGUAGES`.
     """
-    if unknown := [code for code in (source, target) if code not in LANGUAGES]:
-        raise ValueError(
-            f"the family and script of {unknown[0]!r} are not known: choose by kinship among the "
-            f"{len(LANGUAGES)} languages of xlx.text.languages.LANGUAGES"
-        )
     a, b = LANGUAGES[source], LANGUAGES[target]
     same_family = a.family == b.family
     same_branch = same_family and a.branch == b.branch
@@ -448,12 +438,9 @@ def ordered_pair_scores(measured: PairScores) -> pd.DataFrame:
 
     Of a task both directions are averaged, as the paper does, so both orders have the same.
     """
-    table = pair_scores(average_layers(measured.table()))
-    wide = table.pivot(index=PAIR, columns="task", values="score").reset_index()
-    orders = [
-        wide.rename(columns=dict(zip(PAIR, ends, strict=True))) for ends in (ENDS, ENDS[::-1])
-    ]
-    return pd.concat(orders).assign(model=measured.model).rename_axis(columns=None)
+    pairs = pd.concat(both_directions(pair_scores(average_layers(measured.table()))))
+    wide = pairs.pivot(index=list(ENDS), columns="metric", values="score").reset_index()
+    return wide.assign(model=measured.model).rename_axis(columns=None)
 
 
 def pairs_with_scores(
@@ -702,7 +689,6 @@ def choose_sources(
 
     ``table`` has one row per ordered pair of three languages or more, none missing: ``source``,
     ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used.
-    ValueError for a pair missing or twice there.
 
     Returns ``table``: ``rule``, ``target``, ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
     and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (over
@@ -713,10 +699,7 @@ def choose_sources(
         apart.pivot(index="source", columns="target", values=column).astype(float)
         for column in ("accuracy", by)
     )
-    n = len(accuracy)
-    if n < 3 or list(accuracy.index) != list(accuracy.columns) or accuracy.count().sum() < n**2 - n:
-        raise ValueError("three languages or more are needed, each a source of every other")
-    values = accuracy.to_numpy()
+    n, values = len(accuracy), accuracy.to_numpy()
     outcomes = _outcomes(values, top)
     # how good a source is for the other targets: its mean accuracy less the target's mean
     centred = values - np.nanmean(values, axis=0)

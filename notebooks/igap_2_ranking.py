@@ -235,21 +235,6 @@ def gaps_of(crossing: pd.DataFrame, guess: float) -> pd.DataFrame:
     return across.set_index(["source", "target"])[["igap", "transfer_gap"]]
 
 
-def extreme_sources(gaps: pd.Series) -> dict[str, object]:
-    """Of gaps by direction, as in the printed Figure 6: how often a source is best and worst."""
-    known = gaps.dropna().groupby(level="target", sort=False)
-    best, worst = (
-        ", ".join(f"{code} {n}" for code, n in pairs.str[0].value_counts().items()) or "none"
-        for pairs in (known.idxmin(), known.idxmax())
-    )
-    return {
-        "directions": gaps.count(),
-        "below 0": (gaps < 0).sum(),
-        "best source (of how many targets)": best,
-        "worst source": worst,
-    }
-
-
 def agreement(ours: pd.Series, printed: pd.Series) -> pd.DataFrame:
     """Correlation of gaps by direction with the printed ones, and where it comes from.
 

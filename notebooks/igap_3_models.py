@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from shared.claims import crossed
 from shared.controls import subword_sets
-from shared.shown import asking, in_points
+from shared.shown import as_points, asking, in_points
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
@@ -223,7 +223,7 @@ def told(
 ) -> str:
     """An accuracy with its interval, in per cent."""
     row = rows_of(accuracy, subject=subject, text=text, language=language)
-    return in_points(*row[["accuracy", "low", "high"]].to_numpy()[0])
+    return as_points(row, "accuracy").iloc[0]
 
 
 def unread(accuracy: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -260,13 +260,10 @@ def said_of(measured: Mapping[str, Transfers], codes: Sequence[str], position: i
 
 def shown_gaps(table: pd.DataFrame) -> pd.DataFrame:
     """`gaps` in points, as text."""
-    ends = {"IGAP": ENDS, "fewer": FEWER}
-    shown = {
-        x: [in_points(*row) for row in table[columns].to_numpy(float)]
-        for x, columns in ends.items()
-    }
-    shown["kept"] = [in_points(x) for x in table["kept"].astype(float)]
-    return pd.DataFrame(shown, table.index).replace(r".*no model.*", "", regex=True)
+    numbers = table[[*ENDS, *FEWER, "kept"]].astype(float)
+    shown = {"IGAP": as_points(numbers, "igap"), "fewer": as_points(numbers, "fewer")}
+    shown["kept"] = numbers["kept"].map(in_points)
+    return pd.DataFrame(shown).replace(r".*no model.*", "", regex=True)
 
 
 def best_of(accuracy: pd.DataFrame, source: str) -> str:
@@ -364,7 +361,7 @@ def _texts(transfer: Transfers, source: str, bare: np.ndarray, weights: np.ndarr
 
 def shown_beside(table: pd.DataFrame) -> pd.DataFrame:
     """`beside_bag` in points, one subject per row."""
-    shown = table.assign(points=[in_points(*x) for x in table[["value", "low", "high"]].to_numpy()])
+    shown = table.assign(points=as_points(table, "value"))
     wide = shown.pivot_table("points", ["task", "subject"], ["what", "text"], "first", sort=False)
     return wide.sort_index(axis=1, level=0, sort_remaining=False, kind="stable").fillna("")
 

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import predictions
+from printed.mexa_claims import MexaTables
 from shared import held_out, mexa_tables, regressions
 from shared.abx_tables import AT_HAND, PAIR, scored_at_hand
 from shared.mexa_tables import (
@@ -32,7 +33,6 @@ from xlx.measures.mexa import expected
 from xlx.plots.panels import parts
 from xlx.plots.primitives import curves, scatter
 from xlx.plots.style import VERMILION, look, styled
-from xlx.results import paths
 from xlx.results.settings import settings
 from xlx.subjects import identity
 from xlx.subjects.identity import Name, series_name
@@ -429,9 +429,8 @@ def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> p
     ours = scores.groupby(["model", "text", "layers"])["mu"].mean().unstack(["text", "layers"])
     ours.columns = [f"{text}, {how}" for text, how in ours.columns]
     ours = table_1[[pivot, "others, mean"]].join(ours)
-    printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table1_performance_and_mexa.csv")
-    cells = printed["group"] + " " + printed["item"]
-    printed = printed.assign(cell=cells).pivot(index="model", columns="cell", values="value")
+    printed = MexaTables().table_1.T.sort_index()
+    printed.columns = printed.columns.map(" ".join)
     names = {"Task_(eng) Belebele": pivot, "Task_L\\(eng) Belebele": "others, mean"}
     names |= {
         f"{text} mu_{how.title()}": f"{text}, {how}"
@@ -450,10 +449,7 @@ def beside_table_6(scores: pd.DataFrame, corpus: str) -> pd.DataFrame:
     ``scores``: highest layer, as the paper pools. ``within``: the share of labels that are no
     further off than the 95 % interval and the two places of print.
     """
-    printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
-    labels = printed["label"].replace({"swl_Latn": "swh_Latn", "lao_Lao": "lao_Laoo"})
-    wide = printed.assign(label=labels).pivot(index="label", columns="model", values="value")
-    tags, rows = language_tags(corpus), {}
+    wide, tags, rows = MexaTables().table_6, language_tags(corpus), {}
     for model, part in scores.groupby("model", sort=False):
         name = PRINTED_MODELS.get(model.split("/")[-1])
         ours = part.set_index(part["language"].map(tags))

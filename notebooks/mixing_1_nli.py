@@ -12,6 +12,7 @@ from shared import claims, regressions
 from shared.abx_tables import pair_scores
 from shared.igap_tables import both_directions
 from shared.mexa_tables import language_families, language_scripts, load_text
+from shared.mixing_tables import by_setting
 from shared.pair_regressions import held_out, with_language
 from shared.shown import as_points
 from xlx.experiment.grids import Grid
@@ -73,24 +74,13 @@ def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
 
     ``ours`` is `mixing.summary` or `by_label` with ``model``; ``table`` names the printed tables.
     """
-    rows = {}
-    for name, printed in PrintedScores().tables.items():
-        if name in table.split(", "):
-            for (model, _, setting, label), row in printed.iterrows():
-                if setting in mixing.SETTINGS:
-                    key = (f"{model}, printed", label)
-                    rows.setdefault(key, {})[setting] = f"{row['avg']:.1f}"
-    for (model, label), rows_of_model in ours[ours["language"] == mixing.OVERALL].groupby(
-        ["model", by], sort=False
-    ):
-        rows[model, label] = dict(
-            zip(rows_of_model["setting"], as_points(rows_of_model), strict=True)
-        )
-    frame = pd.DataFrame.from_dict(rows, orient="index")[list(mixing.SETTINGS[:2])]
-    drops = {key: row.get("drop") for key, row in rows.items()}
-    less = frame.apply(lambda row: f"{float(row['within'][:4]) - float(row['across'][:4]):.1f}", 1)
-    frame["drop"] = [drops[key] or less[key] for key in frame.index]
-    return frame.rename_axis(index=["model", by])
+    tables = PrintedScores().tables
+    printed = pd.concat(tables[name]["avg"] for name in table.split(", ")).droplevel("task")
+    printed = printed.unstack("setting", sort=False).rename("{}, printed".format, level="model")
+    printed["drop"] = printed["within"] - printed["across"]
+    printed = printed[list(mixing.SETTINGS)].map("{:.1f}".format)
+    both = pd.concat([printed, by_setting(ours, "model", by)[list(mixing.SETTINGS)]])
+    return both.rename_axis(index=["model", by], columns=None)
 
 
 # --- pairs of languages ---------------------------------------------------------------------------

@@ -10,8 +10,15 @@ from printed.mixing_claims import PAIRS_ROWS, PrintedScores
 from shared.claims import compared
 from shared.controls import only, shuffled
 from shared.mixing_figures import PARTS
-from shared.mixing_tables import TASK_NAMES, Origin, TaskData, inference_data, second_alone, signals
-from shared.shown import as_points
+from shared.mixing_tables import (
+    TASK_NAMES,
+    Origin,
+    TaskData,
+    by_setting,
+    inference_data,
+    second_alone,
+    signals,
+)
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.measures.mixing import averages, checked_scores
@@ -119,20 +126,16 @@ def conditions(values: Mapping, data: Mapping[str, TaskData]) -> pd.DataFrame:
 
 def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """Means over languages by condition, printed rows of Tables 1 to 3, 7 and 14 first."""
-    printed, rows = PrintedScores(), {}
-    for task, original in (("NLI", "Table 1"), ("PI", "Table 2"), ("QA", "Table 3")):
-        for table in ("Table 7", "Table 14"):
-            for (model, named, setting, label), row in printed.tables[table].iterrows():
-                if named.startswith(task) and task in tasks:
-                    whole = printed.tables[original].xs((model, setting, label), level=[0, 2, 3])
-                    key = TASK_NAMES[task], f"{model}, printed"
-                    rows.setdefault((*key, ORDER), {})[setting] = f"{whole['avg'].iloc[0]:.1f}"
-                    rows.setdefault((*key, "taught shuffled"), {})[setting] = f"{row['avg']:.1f}"
-    mean = ours[ours["language"] == mixing.OVERALL]
-    for key, part in mean.groupby(["task", "model", "condition"], sort=False):
-        rows[key] = dict(zip(part["setting"], as_points(part), strict=True))
-    frame = pd.DataFrame.from_dict(rows, orient="index")[["within", "across"]]
-    return frame.set_axis(pd.MultiIndex.from_tuples(rows, names=["task", "model", "condition"]))
+    printed, keys = PrintedScores(), ["task", "model", "condition"]
+    shuffled = pd.concat([printed.tables[name]["avg"] for name in ("Table 7", "Table 14")])
+    both = {ORDER: printed.averages[shuffled.index], "taught shuffled": shuffled}
+    rows = pd.DataFrame(both).rename_axis(columns="condition").stack().rename("score").reset_index()
+    rows["task"] = rows["task"].str.split(" ").str[0]
+    rows = pd.concat(rows[rows["task"] == task] for task in tasks).replace({"task": TASK_NAMES})
+    rows = rows.assign(model=rows["model"] + ", printed", score=rows["score"].map("{:.1f}".format))
+    wide = rows.pivot_table("score", keys, "setting", "first", sort=False)
+    shown = pd.concat([wide, by_setting(ours, *keys)])[["within", "across"]]
+    return shown.rename_axis(columns=None)
 
 
 def comparisons(values: Mapping) -> dict[str, tuple[str, str]]:
@@ -248,9 +251,9 @@ def second_alone_grids(
     grids = {}
     for code, its_seeds in seeds.items():
         about = [*data.sets], code, n_train, len(data.gold), origin
-        learnt = second_alone(inference_data(*about)[0])
-        jobs = learnt.jobs([model], recipe, its_seeds)
-        whole = {x: only(part, "second") for x, part in inference_data(*about)[1].items()}
+        learnt, whole = inference_data(*about)
+        whole = {x: only(part, "second") for x, part in whole.items()}
+        jobs = second_alone(learnt).jobs([model], recipe, its_seeds)
         jobs = [replace(x, evaluations=whole) for x in jobs]
         grids[code] = grid(jobs, second_alone(data).sets)
     return grids

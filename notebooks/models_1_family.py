@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 
 from family import pretraining_text, recipes
 from shared.abx_tables import at_last, ends
-from shared.shown import asking
+from shared.shown import asking, with_interval
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
@@ -231,14 +231,16 @@ def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFram
 def with_sides(table: pd.DataFrame) -> pd.DataFrame:
     """`SPAN` and ``is``: the side of zero on which all of the widest known interval lies.
 
-    "open": on both; "(text alone)": said of documents, as nothing is known of runs.
+    "open": on both; "(text alone)": said of documents, as nothing is known of runs. ``said``: the
+    value with that interval, as text.
     """
     low, high = (
         table[wide].fillna(table[narrow]) for wide, narrow in (("least", "low"), ("most", "high"))
     )
     side = np.select([low > 0, high < 0], ["higher", "lower"], "open")
     alone = np.where(table["most"].isna() & (side != "open"), " (text alone)", "")
-    return table.assign(**{"is": np.char.add(side, alone)})
+    said = with_interval(table.assign(low=low, high=high), "value")
+    return table.assign(**{"is": np.char.add(side, alone), "said": said})
 
 
 def standings(
@@ -264,18 +266,6 @@ def standings(
             head = {"model": name, "what": what, "layer": best_layer(runs[0])}
             rows.append(head | spanned(scores[0], reach, float(np.mean(values))))
     return with_sides(pd.DataFrame(rows))
-
-
-# --- what is shown --------------------------------------------------------------------------------
-
-
-def with_span(row: Mapping[str, float]) -> str:
-    """A number with its widest known interval: "0.24 (0.21 to 0.28)"."""
-    low, high = (
-        row[narrow if np.isnan(row[wide]) else wide]
-        for wide, narrow in (("least", "low"), ("most", "high"))
-    )
-    return f"{row['value']:.2f} ({low:.2f} to {high:.2f})"
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -57,21 +57,21 @@ def by_language(
     labels ``alike`` with it (`labels_alike`).
     """
     home = cells["source"] == cells["target"]
-    ways = (subject, home), (f"{subject}, untrained", home), (subject, ~home)
-    shown = []
-    for name, where in ways:
+    abroad, tables = ~home & (cells["source"] == source), []
+    for name, where in ((subject, home), (f"{subject}, untrained", home), (subject, abroad)):
         read = cells[where & (cells["subject"] == name)]
-        read = read if where is home else read[read["source"] == source]
         best = best_layers(over_languages(read))[["task", "layer"]]
-        accuracy = read.merge(best).pivot(index="target", columns="task", values="accuracy")
-        shown.append(accuracy.reindex(index=cells["target"].unique(), columns=list(tasks)))
-        shown[-1].loc["mean"] = shown[-1].mean()
-    shared = alike[alike["source"] == source].pivot(index="target", columns="task", values="alike")
-    shown.append(shared.reindex(index=shown[0].index[:-1], columns=list(tasks)))
-    shown[-1].loc["mean"] = shown[-1].mean()
-    first, *others = ((100 * table).map("{:.0f}".format).replace("nan", "-") for table in shown)
-    for table in others:
-        first = first + " · " + table
+        tables.append(read.merge(best).rename(columns={"accuracy": "value"}))
+    tables.append(alike[alike["source"] == source].rename(columns={"alike": "value"}))
+    texts = []
+    for table in tables:
+        shown = table.pivot(index="target", columns="task", values="value")
+        shown = shown.reindex(index=cells["target"].unique(), columns=list(tasks))
+        shown.loc["mean"] = shown.mean()
+        texts.append((100 * shown).map("{:.0f}".format).replace("nan", "-"))
+    first, *others = texts
+    for text in others:
+        first = first + " · " + text
     return first.replace("- · - · - · -", "-").rename_axis(index="language", columns=None)
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -49,61 +49,39 @@ RELEASED = {
 _PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
 
 
-def _lines(path: Path, *what: str) -> Iterator[list[str]]:
-    """The cells of each line of a file, and its name and number; ValueError for another line."""
-    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
-        cells = [cell.strip() for cell in line.split("\t")]
-        if len(cells) != len(what) or not all(cells):
-            raise ValueError(f"{path}, line {number}: not {', '.join(what)}, parted by tabs")
-        yield [*cells, f"{path.name}:{number}"]
+def read_senteval(path: Path, name: str, language: str) -> ProbingTask:
+    """A probing task as SentEval has released it, in small letters, split at spaces.
 
+    Lines are ``part<TAB>label<TAB>sentence`` of the parts ``tr``, ``va`` and ``te``. Classes are
+    the labels in order, numbers by value; a base is the file and line.
 
-def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
-    """A probing task as SentEval or X-Probe has released it, in small letters, split at spaces.
-
-    ``path`` is a file of SentEval, lines ``part<TAB>label<TAB>sentence`` of the parts ``tr``,
-    ``va`` and ``te``; or a folder of X-Probe with ``va.txt`` and ``te.txt``, ``sentence<TAB>label``
-    a line. Its ``tr.txt`` is not released: without it, all of ``va`` but each tenth line trains.
-    Its TreeDepth has one file twice: then every other line is of the test. Classes are the labels
-    in order, numbers by value; a base is the file and line.
-
-    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), for
+    Raises FileNotFoundError where the file is missing, ValueError for a malformed line (named), for
     a part without sentences, a single class.
     """
-    path = Path(path)
     rows: dict[str, list[Sequence[str]]] = {part: [] for part in _PUBLIC_PARTS}
-    if path.is_dir():
-        for part in ("te", "va", *["tr"] * (path / "tr.txt").is_file()):
-            rows[part] = [*_lines(path / f"{part}.txt", "sentence", "label")]
-        if not (path / "tr.txt").is_file():
-            validation = rows["va"]
-            if [x[:2] for x in rows["te"]] == [x[:2] for x in validation]:
-                validation, rows["te"] = validation[::2], validation[1::2]
-            rows |= {"tr": [x for i, x in enumerate(validation) if i % 10], "va": validation[::10]}
-    else:
-        for part, label, sentence, place in _lines(path, "part", "label", "sentence"):
-            if part not in rows:
-                where = place.replace(":", ", line ")
-                raise ValueError(f"{where}: the part {part} is none of {', '.join(rows)}")
-            rows[part].append((sentence, label, place))
-    labels = {label for part in rows.values() for _, label, _ in part}
+    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3 or cells[0] not in rows or not all(cells):
+            what = f"part ({', '.join(rows)}), label, sentence"
+            raise ValueError(f"{path}, line {number}: not {what}, parted by tabs")
+        rows[cells[0]].append((*cells[1:], f"{path.name}:{number}"))
+    labels = {label for part in rows.values() for label, *_ in part}
     if len(labels) < 2 or not all(rows.values()):
         raise ValueError(f"{path} has not the parts tr, va and te, with two labels or more")
-    numbers = all(re.fullmatch(r"-?[0-9]+", validation) for validation in labels)
+    numbers = all(re.fullmatch(r"-?[0-9]+", label) for label in labels)
     classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
     parts = {}
     for short, part in _PUBLIC_PARTS.items():
-        sentences, validation, bases = zip(*rows[short], strict=True)
+        of_part, sentences, bases = zip(*rows[short], strict=True)
         tokens = tuple(tuple(lowered(x, language).split()) for x in sentences)
-        parts[part] = TaskPart(tokens, np.array([classes[x] for x in validation], np.int64), bases)
+        parts[part] = TaskPart(tokens, np.array([classes[x] for x in of_part], np.int64), bases)
     return ProbingTask(name, language, tuple(classes), **parts)
 
 
 def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
-    """The released tasks of a language: a file, or a folder, of `RELEASED` each."""
-    stems = {name: Path(folder) / stem for name, stem in RELEASED.items()}
-    paths_of = {x: file if file.is_dir() else file.with_suffix(".txt") for x, file in stems.items()}
-    return [read_senteval(path, name, language) for name, path in paths_of.items()]
+    """The released tasks of a language: a file of `RELEASED` each."""
+    files = {name: Path(folder) / f"{stem}.txt" for name, stem in RELEASED.items()}
+    return [read_senteval(file, name, language) for name, file in files.items()]
 
 
 @dataclass(frozen=True)

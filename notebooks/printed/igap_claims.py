@@ -37,8 +37,11 @@ class IgapTables(Paper):
     target_tables : by title ("XNLI", "PAWS-X, algorithms"; Tables 3 and 6 to 9), row by target, and
         the columns ``avg`` and ``accuracy``.
     compared : the comparisons that the paper makes: table, row, other table, its row.
+    enough : pairs of 91 in the right order that chance seldom has (p < 0.05).
     transfer_gaps : Figure 6: ``source``, ``target``, ``transfer_gap`` in [-1, 1].
     """
+
+    enough = 62
 
     def __init__(self) -> None:
         super().__init__(paths.PUBLISHED / "igap")
@@ -123,33 +126,23 @@ def titles():
     }
 
 
-def numbered(table6, table7, table3, table8, table9):
-    """Tables by target language, by number."""
-    return {6: table6, 7: table7, 3: table3, 8: table8, 9: table9}
-
-
-def rows(numbered, titles):
-    """By title, a table with its rows named alike."""
+def target_tables(files, titles):
     algorithms = {
         "VANILLA": "vanilla",
         "Vanilla": "vanilla",
         "GAUSSIAN": "Gaussian",
         "XTUNE": "xTune",
     }
-    return {
-        titles[k]: file.assign(
-            row=file[file.columns[1]].replace(algorithms),
-            target=file["target_language"].where(file["quantity"] == "IGap", "accuracy"),
-        )
-        for k, file in numbered.items()
-    }
-
-
-def target_tables(rows):
-    return {
-        title: file.pivot(index="row", columns="target", values="value").loc[file["row"].unique()]
-        for title, file in rows.items()
-    }
+    tables = {}
+    for k in (6, 7, 3, 8, 9):
+        file = files[f"table{k}"]
+        row = file[file.columns[1]].replace(algorithms)
+        target = file["target_language"].where(file["quantity"] == "IGap", "accuracy")
+        rows = file.assign(row=row, target=target)
+        tables[titles[k]] = rows.pivot(index="row", columns="target", values="value").loc[
+            row.unique()
+        ]
+    return tables
 
 
 def tables(titles, target_tables):
@@ -245,16 +238,9 @@ def metrics_of_states(table_1):
     return table_1["avg"].drop("IGAP")
 
 
-def enough():
-    return 62
-
-
-def best(sources):
-    return sources.eq(sources.max())
-
-
-def ranking_counts(table_1, right, best, enough, sources):
+def ranking_counts(table_1, right, enough, sources):
     """By metric: averages, and in how many sources it is best, beyond chance or below 50."""
+    best = sources.eq(sources.max())
     return pd.DataFrame(
         {
             "printed average": table_1["avg"],
@@ -295,27 +281,14 @@ def between(directions):
     return directions.stack().dropna()
 
 
-def gap_extremes(between, directions):
+def gap_extremes(between):
     """Of Figure 6: directions below 0, and which sources are best and worst."""
-    best, worst = (
-        ", ".join(f"{source} {n}" for source, n in part.value_counts().items())
-        for part in (directions.idxmin(), directions.idxmax())
-    )
-    rows = {
-        "directions": len(between),
-        "below 0": (between < 0).sum(),
-        "best source (of how many targets)": best,
-        "worst source": worst,
-    }
-    return pd.DataFrame({"Figure 6": pd.Series(rows)})
+    return pd.DataFrame({"Figure 6": pd.Series(ranking.extreme_sources(between))})
 
 
-def turned(directions):
-    return ((directions - directions.T) / 2).stack().dropna()
-
-
-def gap_by_ease(between, turned, directions):
+def gap_by_ease(between, directions):
     """How far gaps are differences of two terms, of a source and a target."""
+    turned = ((directions - directions.T) / 2).stack().dropna()
     ease = pd.DataFrame(
         {"as a source": directions.mean(axis=1), "as a target": directions.mean()}
     ).sort_values("as a target")

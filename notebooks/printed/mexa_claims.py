@@ -52,7 +52,7 @@ class MexaTables(Paper):
     Attributes
     ----------
     table_1 : (group, item) by model and "AVG"; ``sizes``: languages that a row is averaged over.
-    table_2, table_5 : correlations by data, embedding, pooling of layers and task; of Table 5 by
+    table_5 : correlations by data, embedding, pooling of layers and task, by
         column: 1 to 8 (one of nine is lost) and 10, the average.
     table_6 : label by model and "AVG"; ``ranked``: labels by rank.
     english, mu_max : by model, accuracy in English on Belebele; score on FLORES, maximum.
@@ -180,10 +180,6 @@ def sizes(table1):
     )
 
 
-def table_2(table2, setting):
-    return table2.set_index(setting)["value"]
-
-
 def table_5(table5, setting):
     return table5.pivot(index=setting, columns="column", values="value")
 
@@ -237,13 +233,9 @@ def hits_left(models, table_6, english, half_2, half_4):
     return {key: shares_of.xs(key, axis=1, level=1) for key in ["least", "most", "count"]}
 
 
-def left(hits_left, belebele):
-    """The same as means over the languages of Belebele."""
-    return {key: entries.loc[belebele].mean() for key, entries in hits_left.items()}
-
-
-def bounds(left, mu_max):
+def bounds(hits_left, belebele, mu_max):
     """Between which scores the printed maximum of FLORES must lie by Table 6."""
+    left = {key: entries.loc[belebele].mean() for key, entries in hits_left.items()}
     return pd.DataFrame(
         {"k left": left["count"], "least": left["least"], "most": left["most"], "printed": mu_max}
     )
@@ -258,20 +250,16 @@ def implied_ninth(table_5, single_5):
     return 9 * table_5[10] - single_5.sum(axis=1)
 
 
-def one_changed(table_5, no_average):
-    """The impossible average with each of its digits changed."""
+def digit_changes(table_5, single_5, no_average, implied_ninth):
+    """The impossible average with a digit changed, where the ninth is then like the others."""
     average_text = f"{table_5.loc[no_average, 10]:.4f}"
-    return pd.Series(
+    one_changed = pd.Series(
         [
             float(average_text[:place] + digit + average_text[place + 1 :])
             for place in range(2, len(average_text))
             for digit in "0123456789"
         ]
     )
-
-
-def digit_changes(one_changed, single_5, no_average, implied_ninth):
-    """Those of them that imply a ninth correlation like the others."""
     ninth = 9 * one_changed - single_5.loc[no_average].sum()
     other_ninths = implied_ninth.drop(no_average)
     return pd.DataFrame(
@@ -281,10 +269,6 @@ def digit_changes(one_changed, single_5, no_average, implied_ninth):
 
 def setting_averages(table_5, setting):
     return table_5[10].groupby(level=setting[:3]).mean()
-
-
-def default(setting_averages):
-    return setting_averages[:, "weighted average", "Mean"]
 
 
 def x_1(mu_max, figure_1_model, english):
@@ -310,10 +294,6 @@ def lines(figure_1, x_1, y_1, tolerance_1):
     """Lines of Figure 1 at the mean, and how far from it they pass."""
     at_mean = figure_1["intercept"] + figure_1["slope"] * x_1
     return figure_1.assign(**{"at the mean": at_mean, "apart": (at_mean - y_1) / tolerance_1})
-
-
-def panel(lines):
-    return lines["apart"].abs().idxmin()
 
 
 def other_panels(figure_1, table_1, figure_1_model, english, other_task, english_task):
@@ -365,14 +345,6 @@ def missing_languages(settings):
     return [tag.split("_")[0] for tag in settings["web_languages_missing_from_table_3"]]
 
 
-def labels(table6):
-    return table6["label"]
-
-
-def top(band_counts):
-    return set(band_counts["0.8–1 (well-covered)"].nlargest(2).index)
-
-
 def pooling_gain(table_5):
     return (
         table_5[10].unstack("layer_pooling")["Max"] - table_5[10].unstack("layer_pooling")["Mean"]
@@ -396,12 +368,9 @@ def gain_1(table_5, models, figure_1_model):
     )
 
 
-def single(table5):
-    return table5[table5["model"] != "AVG"]
-
-
-def p_values(single, sizes, other_task):
+def p_values(table5, sizes, other_task):
     """Correlations of Table 5 with n and p, and which are marked."""
+    single = table5[table5["model"] != "AVG"]
     n_languages = [
         sizes[data, "mu_Max"] if task == "Belebele" else sizes[other_task, task]
         for task, data in zip(single["task"], single["parallel_data"], strict=True)
@@ -491,7 +460,8 @@ def scores_by_hundredths(bounds, half_4):
 
 
 @number("Table 2, by Table 5", "{}, {}, {}, {}")
-def correlations_of_table_2(table_2, table_5, half_4):
+def correlations_of_table_2(table2, setting, table_5, half_4):
+    table_2 = table2.set_index(setting)["value"]
     yield (), table_5.loc[table_2.index, 10], table_2, half_4
 
 
@@ -502,15 +472,16 @@ def averages_of_table_5(single_5, implied_ninth, table_5, half_4):
 
 
 @number("text, by Table 5", "{}")
-def correlations_of_the_text(default, number, half_4):
-    room = 2 * half_4
+def correlations_of_the_text(setting_averages, number, half_4):
+    default, room = setting_averages[:, "weighted average", "Mean"], 2 * half_4
     yield ("abstract: default setting",), default.mean(), number("mexa_t01"), 0.005 + room
     for data, key in [("FLORES", "mexa_t02"), ("Bible", "mexa_t03")]:
         yield (f"5.1: {data}, default setting",), default[data], number(key), room
 
 
 @number("Figure 1, by Table 1", "panel {}")
-def line_of_figure_1(lines, panel, y_1, tolerance_1):
+def line_of_figure_1(lines, y_1, tolerance_1):
+    panel = lines["apart"].abs().idxmin()
     yield (panel,), lines.loc[panel, "at the mean"], y_1, tolerance_1[panel]
 
 
@@ -572,7 +543,8 @@ def first_500_questions(table_1, english_task, half_4):
     "the data labeled as Cantonese (Yue Chinese) is not actually Cantonese, so we removed it",
     "label ∈ FLORES-200",
 )
-def labels_of_table_6(labels, flores):
+def labels_of_table_6(table6, flores):
+    labels = table6["label"]
     return labels.isin(flores), f"not among them: {', '.join(sorted(set(labels) - flores))}"
 
 
@@ -622,7 +594,8 @@ def entries_of_table_6(hits_left):
     "Llama 3.1-70B and Gemma 2-9B show a higher level of multilinguality than other models",
     "among the two with most languages above 0.8",
 )
-def most_multilingual(top):
+def most_multilingual(band_counts):
+    top = band_counts["0.8–1 (well-covered)"].nlargest(2).index
     return (
         [model in top for model in ["Llama 3.1 70B", "Gemma 2 9B"]],
         f"most languages above 0.8: {', '.join(sorted(top))}",

@@ -69,9 +69,8 @@ class PrintedScores(Paper):
 
     Attributes
     ----------
-    numbered : by name ("Table 1"), as transcribed.
-    tables : by name, (model, task, setting, class) by language, "avg" and "original"; in ``rows``
-        the languages alone.
+    tables : by name ("Table 1"), (model, task, setting, class) by language, "avg" and "original";
+        in ``rows`` the languages alone.
     grids : by (task, model), language of part 1 by language of part 2.
     scores, first, second : by (task, model), setting by language: of all, of each class.
     share : by task, of the first class.
@@ -138,8 +137,8 @@ class PrintedScores(Paper):
             (task, f"InfoXLM over {model}"): self.grids[task, "InfoXLM"] - self.grids[task, model]
             for task, model in compared
         }
-        six = self.grids["NLI", "InfoXLM"].loc[self.six, self.six] - self.starred["l1-l2"]
-        leads["NLI", "InfoXLM over mBERT, six languages"] = six
+        six = self.grids["NLI", "InfoXLM"] - self.baseline["l1-l2"].unstack()
+        leads["NLI", "InfoXLM over mBERT, six languages"] = six.loc[self.six, self.six]
         rows = {}
         for key, lead in leads.items():
             off = off_diagonal(lead)
@@ -192,19 +191,12 @@ class PrintedScores(Paper):
 # --- what follows, and what is said --------------------------------------------------------------
 
 
-def numbered(files):
-    return {f"Table {n}": files[f"table{n}"] for n in range(1, 15)}
-
-
-def keys():
-    return ["model", "task", "setting", "label_class"]
-
-
-def tables(numbered, keys):
+def tables(files):
+    keys = ["model", "task", "setting", "label_class"]
     return {
-        name: file.pivot_table(index=keys, columns="language", values="value", sort=False)
-        for name, file in numbered.items()
-        if "label_class" in file
+        f"Table {n}": file.pivot_table(index=keys, columns="language", values="value", sort=False)
+        for n in range(1, 15)
+        if "label_class" in (file := files[f"table{n}"])
     }
 
 
@@ -266,27 +258,20 @@ def second(models, of_class):
     }
 
 
-def parts():
-    return {
+def grids(files):
+    sides = {
         "NLI": ["premise", "hypothesis"],
         "PI": ["sentence1", "sentence2"],
         "QA": ["context", "question"],
     }
-
-
-def figures(files):
-    return [files[f"figure{n}"] for n in range(4, 11)]
-
-
-def grids(figures, parts):
-    return {
-        (task, part["model"].iloc[0]): part.pivot(index=a, columns=b, values="value").loc[
-            part[a].unique(), part[a].unique()
-        ]
-        for part in figures
-        for task in [part["task"].iloc[0].split()[0]]
-        for a, b in [[f"{side}_language" for side in parts[task]]]
-    }
+    grids = {}
+    for part in (files[f"figure{n}"] for n in range(4, 11)):
+        task = part["task"].iloc[0].split()[0]
+        a, b = (f"{side}_language" for side in sides[task])
+        codes = part[a].unique()
+        cells = part.pivot(index=a, columns=b, values="value").loc[codes, codes]
+        grids[task, part["model"].iloc[0]] = cells
+    return grids
 
 
 def cell_means(grids):
@@ -379,16 +364,8 @@ def whole_left_out(left_out):
     return left_out["both sentences in all languages"]
 
 
-def by_class(first, share, second):
-    return {key: share[key[0]] * first[key] + (1 - share[key[0]]) * second[key] for key in first}
-
-
 def infoxlm_by_class(first, second):
     return (first["NLI", "InfoXLM"] + 2 * second["NLI", "InfoXLM"]) / 3
-
-
-def entailment(first):
-    return first["NLI", "mBERT"].loc["within"]
 
 
 def drop_table(models, of_all, tables):
@@ -438,23 +415,13 @@ def off(grids):
     return {key: off_diagonal(cells) for key, cells in grids.items()}
 
 
-def between(off):
-    return {key: cells.stack().dropna() for key, cells in off.items()}
-
-
-def explained_by_sides(between):
+def explained_by_sides(off):
     """Shares of the variance of cells that a term a language of each part explains."""
-    return rows_by(
-        {
-            key: {
-                "part 1": explained(part, 0),
-                "part 2": explained(part, 1),
-            }
-            for key, part in between.items()
-        },
-        "task",
-        "model",
-    )
+    shares = {}
+    for key, cells in off.items():
+        between = cells.stack().dropna()
+        shares[key] = {f"part {place + 1}": explained(between, place) for place in (0, 1)}
+    return rows_by(shares, "task", "model")
 
 
 def in_one(grids):
@@ -462,39 +429,25 @@ def in_one(grids):
     return {key: pd.Series(within(cells), index=cells.index) for key, cells in grids.items()}
 
 
-def high(off, in_one):
-    """By grid: cells that are not below both languages within."""
-    return {
-        key: cells.ge(in_one[key], axis=0) | cells.ge(in_one[key], axis=1)
-        for key, cells in off.items()
-    }
+def not_below_both(off, in_one):
+    """How many cells are not below both languages within, and where English stands in them."""
+    rows = {}
+    for key, cells in off.items():
+        high = cells.ge(in_one[key], axis=0) | cells.ge(in_one[key], axis=1)
+        rows[key] = {
+            "cells": cells.count().sum(),
+            "not below both": high.values.sum(),
+            "of them en second": high["en"].sum(),
+            "of them en first": high.loc["en"].sum(),
+            "en second, less within": (cells["en"] - in_one[key]).mean(),
+        }
+    return rows_by(rows, "task", "model")
 
 
-def not_below_both(off, high, in_one):
-    """How many such cells there are, and where English stands in them."""
-    return rows_by(
-        {
-            key: {
-                "cells": cells.count().sum(),
-                "not below both": high[key].values.sum(),
-                "of them en second": high[key]["en"].sum(),
-                "of them en first": high[key].loc["en"].sum(),
-                "en second, less within": (cells["en"] - in_one[key]).mean(),
-            }
-            for key, cells in off.items()
-        },
-        "task",
-        "model",
-    )
-
-
-def scripts():
-    return {"Latin": ["en", "es", "de", "fr"], "zh, ja, ko": ["zh", "ja", "ko"]}
-
-
-def lost_between_scripts(models, off, in_one, scripts):
+def lost_between_scripts(models, off, in_one):
     """Points lost across in pairs of Latin, of East Asian and of mixed scripts."""
-    table, (latin, east) = {}, scripts.values()
+    table, latin, east = {}, ["en", "es", "de", "fr"], ["zh", "ja", "ko"]
+    scripts = {"Latin": latin, "zh, ja, ko": east}
     for model in models:
         inside = in_one["PI", model] / 2
         lost = -off["PI", model].sub(inside, axis=0).sub(inside, axis=1)
@@ -524,16 +477,10 @@ def control(rows):
     return pd.concat([rows["Table 7"], rows["Table 14"]]).droplevel("label_class")
 
 
-def original(tasks, rows, control):
-    return (
-        pd.concat([rows[name] for name in tasks.values()])
-        .droplevel("label_class")
-        .loc[control.index]
-    )
-
-
-def control_losses(original, control):
+def control_losses(tasks, rows, control):
     """What fine-tuning on shuffled words costs (Tables 7, 14)."""
+    original = pd.concat([rows[name] for name in tasks.values()]).droplevel("label_class")
+    original = original.loc[control.index]
     control_lost = original - control
     return pd.DataFrame(
         {
@@ -547,12 +494,9 @@ def control_losses(original, control):
     )
 
 
-def where():
-    return {"both settings": ["within", "across"], "within": ["within"], "across": ["across"]}
-
-
-def readings_7(where, control_losses):
+def readings_7(control_losses):
     """The loss of Table 7 in each unit and setting that the text may mean."""
+    where = {"both settings": ["within", "across"], "within": ["within"], "across": ["across"]}
     return rows_by(
         {
             (unit, setting): {
@@ -565,16 +509,8 @@ def readings_7(where, control_losses):
     )
 
 
-def majority(share):
-    return 100 * (1 - share["PI"])
-
-
 def six():
     return ["en", "de", "tr", "el", "es", "ar"]
-
-
-def starred(baseline, six):
-    return {row: baseline[row].unstack().loc[six, six] for row in [*PAIRS_ROWS]}
 
 
 def l1(tuned):
@@ -642,8 +578,9 @@ def means_of_cells(tasks, grids, cell_means, scores, half, tolerance):
 
 
 @number("{}, {}, by class", "{2}, {3}")
-def means_of_classes(tasks, by_class, scores, tolerance):
-    for (task, model), means in by_class.items():
+def means_of_classes(tasks, first, second, share, scores, tolerance):
+    for (task, model), part in first.items():
+        means = share[task] * part + (1 - share[task]) * second[task, model]
         for setting, row in means.iterrows():
             printed = scores[task, model].loc[setting, means.columns]
             yield (tasks[task], model, setting), row, printed, tolerance
@@ -704,8 +641,8 @@ def left_out_of_pawsx(whole_left_out, number, left_out, public_shares):
     "both classes have an almost equal contribution to the performance in the within setup",
     "|s₁ - s₂| < 10, on average and in each language",
 )
-def equal_classes(entailment, second):
-    no_entailment = second["NLI", "mBERT"].loc["within"]
+def equal_classes(first, second):
+    entailment, no_entailment = (part["NLI", "mBERT"].loc["within"] for part in (first, second))
     class_gap = entailment - no_entailment
     return [abs(class_gap.mean()) < 10, class_gap.abs().max() < 10], (
         f"{entailment.mean():.1f} and {no_entailment.mean():.1f} on average; accuracies "
@@ -1098,7 +1035,8 @@ def shuffled_qa(readings_7, number):
     "the PI task stands out with its random performance",
     "|control - (1 - q)| < 2",
 )
-def shuffled_pi(control, majority):
+def shuffled_pi(control, share):
+    majority = 100 * (1 - share["PI"])
     from_majority = (control.xs("PI (PAWS-X)", level="task") - majority).abs().max(axis=None)
     return (
         from_majority < 2,

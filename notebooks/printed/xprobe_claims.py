@@ -45,7 +45,7 @@ class PrintedTables(Paper):
     def from_table4(self) -> pd.DataFrame:
         """Table 1 from all cells of Table 4, beside the printed one; and of the variance, what
         the means of the six encoders make of it."""
-        computed = reported.mean_sd(self.cells).set_index("task").drop(columns="n")
+        computed = reported.mean_sd(self.cells)
         computed = computed.join(self.printed_1.add_suffix(" printed"))
         between = self.accuracy.mean(axis=1).groupby("task").var(ddof=0) / computed["sd"] ** 2
         return computed.assign(**{"share between encoders": between})
@@ -68,13 +68,6 @@ class PrintedTables(Paper):
     def ratios(self) -> pd.DataFrame:
         """`xprobe_tables.relative_accuracies` with ``gain`` and ``sign``."""
         return reported.relative_accuracies(self.cells, self.n, half=self.half)
-
-    def luck(self, task: str, encoder: str, language: str) -> float:
-        """What rounding and luck can make of the difference of a cell to English."""
-        codes = [language, "en"]
-        sizes = [self.n[task, code] for code in codes]
-        pair = self.accuracy.loc[(task, encoder), codes]
-        return float(reported.rounding_and_luck(*pair, *sizes, half=self.half))
 
     def signs(self) -> pd.DataFrame:
         """By task: cells ``better`` and ``worse`` than English, and ``mean gain``."""
@@ -234,25 +227,14 @@ def by_setting(counted):
     )
 
 
-def shared(release_shared):
-    return release_shared.set_index("language")
-
-
-def level(by_setting, tasks, languages):
-    """The share of the most frequent class, task by setting."""
-    return by_setting.pivot(index="task", columns="language", values="guess").loc[tasks, languages]
-
-
-def guess(level):
-    return level.drop(columns="fr-UN")
+def guess(counted, tasks, languages):
+    """The share of the most frequent class, task by language."""
+    table = counted.pivot(index="task", columns="language", values="guess")
+    return table.loc[tasks, [code for code in languages if code in table]]
 
 
 def n(by_setting):
     return by_setting.set_index(["task", "language"])["n"]
-
-
-def somo(counted):
-    return counted[counted["task"] == "SOMO"].set_index("language")
 
 
 def better(better_and_worse):
@@ -261,12 +243,6 @@ def better(better_and_worse):
 
 def length_ratios(ratios):
     return ratios[ratios["task"] == "SentLen"]
-
-
-def best_five(length_ratios):
-    """In how many settings each encoder gains on length, of the five that do most."""
-    length_up = (length_ratios["sign"] == 1).groupby(length_ratios["encoder"]).sum()
-    return length_up.nlargest(5).sort_values()
 
 
 def number_gains(gains_of):
@@ -282,10 +258,6 @@ def fall(number_gains):
     return list(number_gains.index[(number_gains < 0).all(axis=1)])
 
 
-def means(accuracy, tasks, languages):
-    return accuracy.groupby("task").mean().loc[tasks, languages]
-
-
 def setting_distances(languages, accuracy):
     """Mean absolute difference of two settings over all cells."""
     return {
@@ -293,10 +265,6 @@ def setting_distances(languages, accuracy):
         for a in languages
         for b in languages[languages.index(a) + 1 :]
     }
-
-
-def other_distances(setting_distances):
-    return [apart for pair, apart in setting_distances.items() if "ru" not in pair]
 
 
 def kinds(encoders):
@@ -310,18 +278,10 @@ def by_encoder(accuracy):
     return accuracy.stack().unstack("encoder")
 
 
-def pooled(by_encoder, ratios):
-    """Accuracies and ratios by encoder."""
-    ratio_by_encoder = ratios.pivot(index=["language", "task"], columns="encoder", values="ratio")
-    return {
-        "accuracy": by_encoder,
-        "ratio": ratio_by_encoder,
-        "ratio, without WC": ratio_by_encoder.drop("WC", level=1),
-    }
-
-
-def pooling(kinds, pooled):
+def pooling(kinds, by_encoder, ratios):
     """How far the two variants of an encoder are apart."""
+    ratio = ratios.pivot(index=["language", "task"], columns="encoder", values="ratio")
+    pooled = {"accuracy": by_encoder, "ratio, without WC": ratio.drop("WC", level=1)}
     return pd.DataFrame(
         {
             kind: {
@@ -380,7 +340,8 @@ def half_reversed(guess):
 
 
 @consistency("4", "SOMO: a word of the sentence is replaced or not")
-def replaced_words(somo):
+def replaced_words(counted):
+    somo = counted[counted["task"] == "SOMO"].set_index("language")
     both = (somo["both"] / somo["distinct"]).round(2)
     return somo["both"] == 0, (
         f"{both.min():.2f} to {both.max():.2f} of the sentences of test and validation stand under "
@@ -419,7 +380,8 @@ def validation_split(counted, guess):
     "no two probing tasks have a sentence in common",
     "none of our probing tasks have any sentences in common",
 )
-def tasks_share_no_sentence(shared):
+def tasks_share_no_sentence(release_shared):
+    shared = release_shared.set_index("language")
     return shared["shared"] == 0, (
         f"{shared['shared'].min()} ({shared['shared'].idxmin()}) to {shared['shared'].max()} ("
         f"{shared['shared'].idxmax()}) sentences are in two or more, at most "
@@ -500,7 +462,9 @@ def exceeding_the_imitated():
     "SentLen: considerably improved performance in five out of six cases",
     "considerably improved performance in five out of six cases",
 )
-def five_of_six(best_five, gains_of):
+def five_of_six(length_ratios, gains_of):
+    length_up = (length_ratios["sign"] == 1).groupby(length_ratios["encoder"]).sum()
+    best_five = length_up.nlargest(5).sort_values()
     fifth = best_five.index[0]
     gain_of_fifth = gains_of(["SentLen"]).loc["SentLen", fifth]
     return best_five > 5 / 2, (
@@ -581,7 +545,8 @@ def hardest_task(printed_1):
     "Russian: considerably worse for most tasks",
     "considerably worse when transferred to Russian than other languages",
 )
-def worse_in_russian(means, languages):
+def worse_in_russian(accuracy, tasks, languages):
+    means = accuracy.groupby("task").mean().loc[tasks, languages]
     russian_lowest = means.idxmin(axis=1) == "ru"
     other_mapped = means[languages[1:]].drop(columns="ru").mean(axis=1)
     behind = (other_mapped - means["ru"])[russian_lowest]
@@ -596,8 +561,11 @@ def worse_in_russian(means, languages):
     "results are broadly similar across the other languages",
     "our results are broadly similar across languages, Russian appears to be an exception to this",
 )
-def similar_languages(other_distances, setting_distances):
-    russian_distances = [apart for pair, apart in setting_distances.items() if "ru" in pair]
+def similar_languages(setting_distances):
+    other_distances, russian_distances = (
+        [apart for pair, apart in setting_distances.items() if ("ru" in pair) == russian]
+        for russian in (False, True)
+    )
     return max(other_distances) < min(russian_distances), (
         f"mean absolute difference of two settings {min(other_distances):.3f} to "
         f"{max(other_distances):.3f}, with Russian {min(russian_distances):.3f} to "
@@ -676,7 +644,7 @@ def cnns_are_worse(overall, kinds, accuracy):
     "a more significant effect on convolutional encoders than on others",
 )
 def pooling_of_cnns(pooling):
-    return pooling.loc[["accuracy", "ratio, without WC"]].idxmax(axis=1) == "CNN", (
+    return pooling.idxmax(axis=1) == "CNN", (
         f"accuracies differ by {pooling.loc['accuracy', 'RNN']:.3f} (RNN), "
         f"{pooling.loc['accuracy', 'CNN']:.3f} (CNN), "
         f"{pooling.loc['accuracy', 'Attention']:.3f}; ratios by "

@@ -8,10 +8,7 @@ import pandas as pd
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.averages import Average, average, averaged_scores
 from xlx.experiment.scoring import (
-    BAG,
-    LENGTH_ALONE,
     BagOfSubwords,
-    Length,
     Subject,
     as_subject,
     reported_measures,
@@ -21,7 +18,7 @@ from xlx.measures import statistics
 from xlx.measures.abx import PairScores
 from xlx.results import paths
 from xlx.results.deferred import deferred
-from xlx.subjects import identity, loading, states
+from xlx.subjects import identity
 from xlx.subjects.identity import Name
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
@@ -154,36 +151,18 @@ def mean_score(scores: Sequence[Average]) -> dict[str, float]:
     return dict(zip(("value", "low", "high"), ends, strict=True))
 
 
-def states_of(
-    names: Sequence[Name], corpus: ParallelCorpus, **options: object
-) -> dict[str, states.CorpusStates]:
-    """Model → its states of a corpus."""
-    embedded = {}
-    for name in names:
-        title = identity.series_name(identity.identify(name))
-        embedded[title] = states.embed_corpus(loading.load(name), corpus, **options)
-    return embedded
-
-
-def surface_lines(
+def bag_lines(
     names: Sequence[str],
     last: Sequence[PairScores],
     corpus: ParallelCorpus,
     max_length: int | None = None,
-) -> dict[str, pd.DataFrame]:
-    """What is scored without a model: label → ``model``, ``task``, ``score`` and its interval.
-
-    Length alone has a line for MD only: it knows no language, and among sentences of like length it
-    is next to chance by construction.
-    """
+) -> pd.DataFrame:
+    """Scores of the models' bags of subwords: ``model``, ``task``, ``score`` and its interval."""
     bags = [BagOfSubwords(name, max_length=max_length) for name in names]
-    alone, *bags = subject_scores([Length(), *bags], corpus, DRAWN)
-    alone = averaged_scores([alone], ["MD"])
-    lines: dict[str, list[pd.DataFrame]] = {BAG: [], LENGTH_ALONE: []}
-    for bag, state in zip(bags, last, strict=True):
-        lines[BAG].append(averaged_scores([bag], DRAWN).assign(model=state.model))
-        lines[LENGTH_ALONE].append(alone.assign(model=state.model))
-    return {label: pd.concat(tables) for label, tables in lines.items()}
+    return pd.concat(
+        averaged_scores([bag], DRAWN).assign(model=state.model)
+        for bag, state in zip(subject_scores(bags, corpus, DRAWN), last, strict=True)
+    )
 
 
 def printed_results() -> pd.Series:
@@ -203,10 +182,9 @@ def ends(score: Average) -> dict[str, float]:
     return dict(zip(names, map(float, (score.score, *score.interval())), strict=True))
 
 
-def rowed(rows: Mapping[tuple, object], names: Sequence[str], **options: object) -> pd.DataFrame:
+def rowed(rows: Mapping[tuple, object], names: Sequence[str]) -> pd.DataFrame:
     """A row per key, whose parts are called ``names``."""
-    index = pd.MultiIndex.from_tuples(rows, names=names)
-    return pd.DataFrame(list(rows.values()), index=index, **options)
+    return pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(rows, names=names))
 
 
 def without_nan(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Differences that stay whichever fine-tuning is left out."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 
@@ -45,20 +43,3 @@ def compared(first: np.ndarray, other: np.ndarray, groups: np.ndarray) -> pd.Dat
     sure = one_sign(each - less.mean(axis=0)) & one_sign(each.mean(axis=0) - less)
     table = mixing.averages(first, groups, other)
     return table.assign(told=told_sides(table[["low", "high"]].to_numpy()[None], sure))
-
-
-def checked(tables: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
-    """How many differences a notebook looks at, calls real, and which of these turn.
-
-    ``tables``: name → a table with ``low``, ``high`` and ``told``, and a row's name with columns in
-    braces. Real is an interval without zero. One that turns changes its sign without one of the
-    fine-tunings: it is ``told`` as "cannot be told".
-    """
-    rows = {}
-    for name, (table, form) in tables.items():
-        real = table[(table["low"] > 0) | (table["high"] < 0)]
-        turn = real[real["told"] == UNTOLD]
-        which = "; ".join(form.format_map(row) for row in turn.to_dict("records"))
-        rows[name] = len(table), len(real), len(turn), which or "none"
-    columns = ["checked", "without zero", "turn", "which"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)

@@ -68,23 +68,19 @@ def all_curves(
 
 def load_tasks(
     languages: Mapping[str, Sequence[str]],
-    n_train: Mapping[str, int] | int | None,
-    n_test: Mapping[str, int] | int | None,
+    n_train: int | None,
+    n_test: int | None,
     folders: Mapping[str, str],
     *,
     train_split: str,
 ) -> dict[str, TransferTask]:
-    """`labelled_task` of each task that ``languages`` names; numbers by task, or one for all."""
-
-    def of(numbers: Mapping[str, int] | int | None, name: str) -> int | None:
-        return numbers.get(name) if isinstance(numbers, Mapping) else numbers
-
+    """`labelled_task` of each task that ``languages`` names."""
     return {
         name: labelled_task(
             name,
             codes,
-            n_train=of(n_train, name),
-            n_test=of(n_test, name),
+            n_train=n_train,
+            n_test=n_test,
             train_split=train_split,
             path=folders.get(name),
         )

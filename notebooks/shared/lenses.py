@@ -20,13 +20,10 @@ from xlx.experiment.scoring import Subject, subject_scores
 from xlx.experiment.sentence_probes import over_languages, probe_sentences
 from xlx.experiment.transfers import (
     INFERENCE,
-    NARROW,
-    NEGATION,
     SHIPPED,
     SPARING,
     WIDE,
     Transfers,
-    TransferTask,
     labelled_task,
     transfer_task,
 )
@@ -34,7 +31,7 @@ from xlx.measures import mixing
 from xlx.measures.sentence_tasks import Rules, parallel_tasks
 from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.identity import Name
-from xlx.subjects.jobs import Recipe, Sparing
+from xlx.subjects.jobs import Recipe
 from xlx.text.labelled import parallel_examples
 from xlx.text.parallel import ParallelCorpus
 
@@ -166,13 +163,6 @@ def transfers_of(
         recipe = replace(usual, **WIDE | settings)
         transfers[model] = transfer_task([model], task, ["en"], [recipe], seeds, sparing=SPARING)
     return transfers
-
-
-def negation() -> tuple[TransferTask, Recipe, Sparing]:
-    """The task that miniatures learn, how, and what they are asked at which training errors."""
-    languages, options, recipe, _ = SHIPPED[NEGATION]
-    task = labelled_task(NEGATION, languages, **options)
-    return task, replace(recipe, **NARROW), SPARING
 
 
 def sentence_tasks_of(tasks: Sequence[str]) -> dict[str, list]:

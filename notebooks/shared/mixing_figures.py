@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from shared.shown import asking, framed_handle, joint_order, scale_about
-from xlx.plots.panels import Panels, across, number, order
+from shared.shown import asking, framed_handle, scale_about
+from xlx.plots.panels import across, number, order
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import (
     ABOUT,
@@ -68,7 +67,8 @@ def grid_maps(
     where a score is high, or diverge about ``middle`` (such as guessing): then a cell
     whose interval (``low``, ``high``) holds the middle is white.
     """
-    rows, others = joint_order(table, "first", "second")
+    names = dict.fromkeys([*table["first"], *table["second"]])
+    rows, others = ([x for x in names if x in set(table[y])] for y in ("first", "second"))
     within = (table["first"] == table["second"]) & (table["first"] != "all")
     table = table.assign(value=100 * table["score"], framed=within)
     models = order(table, "model")
@@ -235,14 +235,10 @@ def _settings(
         lane=0.085 if row else 0.1,
         wrap=2 if table["model"].nunique() == 4 else 3,  # and none stands alone
     )
-    return on.done(xlabel, handles=_chance(on, chance))
-
-
-def _chance(on: Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:
-    """Draw the share of guessing, of all panels or by task, and give its legend entry."""
     if chance is None:
-        return []
-    by_task = chance if isinstance(chance, Mapping) else {}
-    shares = {key: by_task.get(key[1]) if by_task else chance for key in on.axes}
-    across(on, {key: 100 * share for key, share in shares.items() if share is not None})
-    return [handle("the commonest label", GUESSING)]
+        return on.done(xlabel)
+    shares = {key: chance for key in on.axes}
+    if isinstance(chance, Mapping):
+        shares = {key: chance[key[1]] for key in on.axes if key[1] in chance}
+    across(on, {key: 100 * share for key, share in shares.items()})
+    return on.done(xlabel, handles=[handle("the commonest label", GUESSING)])

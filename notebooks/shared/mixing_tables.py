@@ -46,13 +46,12 @@ STRENGTHS, FOLDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 5
 class TaskData:
     """What is learnt, held out and asked: ``sets`` by language, parallel.
 
-    ``name`` is that of the held-out set in a job. ``left_out``: reason → examples left out.
+    ``name`` is that of the held-out set in a job.
     """
 
     train: Examples | Questions
     held_out: Examples | Questions
     sets: Mapping[str, Any]
-    left_out: Mapping[str, int]
     name: str = "validation"
 
     @property
@@ -64,19 +63,6 @@ class TaskData:
     def guess(self) -> float:
         """The share of the commonest label in the sets."""
         return max(examples.class_counts(self.gold).values()) / len(self.gold)
-
-    def described(self) -> pd.Series:
-        """Sizes, classes and what was left out."""
-        rows: dict[str, Any] = {"to learn": len(self.train), "held out": len(self.held_out)}
-        rows |= {"to test": len(self.gold), "languages": len(self.sets)}
-        if isinstance(self.gold, Questions):
-            rows["paragraphs"] = len(set(self.gold.contexts))
-        else:
-            for what, part in (("to learn", self.train), ("to test", self.gold)):
-                rows |= {f"{what}, {x}": n for x, n in examples.class_counts(part).items()}
-            rows |= {"first texts": len(set(self.gold.first))}
-            rows |= {"always the commonest label": f"{self.guess:.1%}"}
-        return pd.Series(rows | {f"left out: {why}": n for why, n in self.left_out.items()})
 
     def jobs(self, models: Sequence[str], recipe: Recipe, seeds: Sequence[int]) -> list[Job]:
         """A fine-tuning for each model and seed, models first."""
@@ -115,19 +101,17 @@ def task_data(
     learn = {"source": origin.train_source, "path": origin.train_data}
     ask = {"path": origin.test_data}
     if task != "QA":
-        sets, left_out = labelled.parallel_examples(task, languages, split, n_test, **ask)
+        sets = labelled.parallel_examples(task, languages, split, n_test, **ask)[0]
         learnt = labelled.parallel_examples(task, [source], "train", n_train, **learn)[0]
         held_out = labelled.parallel_examples(task, [source], "validation", **ask)[0]
-        return TaskData(learnt[source], held_out[source], sets, left_out)
-    sets, lacking = questions.parallel_questions(
+        return TaskData(learnt[source], held_out[source], sets)
+    sets, _ = questions.parallel_questions(
         "xquad", languages, "test", n_test, per_context=per_context, **ask
     )
     name, path = origin.train_source, origin.train_data
     learnt, _ = questions.parallel_questions(name, [source], "train", n_train, path=path)
     held_out = questions.load_questions(name, source, "validation", path=path)
-    when_read = pd.DataFrame({code: part.left_out for code, part in sets.items()}).sum(axis=1)
-    left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
-    return TaskData(learnt[source], held_out, sets, left_out)
+    return TaskData(learnt[source], held_out, sets)
 
 
 def inference_data(
@@ -146,10 +130,10 @@ def inference_data(
     """
     learn = {"source": origin.train_source, "path": origin.train_data}
     ask = {"source": origin.test_source, "path": origin.test_data}
-    whole, left_out = labelled.parallel_examples("NLI", languages, split, **ask)
+    whole, _ = labelled.parallel_examples("NLI", languages, split, **ask)
     learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, **learn)
     sets = whole if n_test is None else {x: part.take(n_test, seed) for x, part in whole.items()}
-    return TaskData(learnt[source], whole[source], sets, left_out), whole
+    return TaskData(learnt[source], whole[source], sets), whole
 
 
 def second_alone(data: TaskData) -> TaskData:

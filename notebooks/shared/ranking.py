@@ -29,3 +29,18 @@ def accuracies(gold: pd.Series, scores: pd.DataFrame) -> pd.DataFrame:
             np.nan if np.isnan(x).any() else igap.ranking_accuracy(truth, x) for x in predicted
         ]
     return pd.DataFrame(rows, scores.columns).T
+
+
+def extreme_sources(gaps: pd.Series) -> dict[str, object]:
+    """Of gaps by direction, as in the printed Figure 6: how often a source is best and worst."""
+    known = gaps.dropna().groupby(level="target", sort=False)
+    best, worst = (
+        ", ".join(f"{code} {n}" for code, n in pairs.str[0].value_counts().items()) or "none"
+        for pairs in (known.idxmin(), known.idxmax())
+    )
+    return {
+        "directions": gaps.count(),
+        "below 0": (gaps < 0).sum(),
+        "best source (of how many targets)": best,
+        "worst source": worst,
+    }

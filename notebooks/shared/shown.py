@@ -1,7 +1,5 @@
 """How notebooks show numbers, and what several of their figures have."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 from matplotlib.colors import CenteredNorm, Normalize
@@ -36,12 +34,6 @@ def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
     start = f"{value}_" if f"{value}_low" in table else ""
     rows = table[[value, f"{start}low", f"{start}high"]].to_numpy()
     return pd.Series([in_points(*row) for row in rows], index=table.index, dtype=object)
-
-
-def joint_order(table: pd.DataFrame, *columns: str) -> list[list]:
-    """What each of some columns holds, in one order for all of them: that of the table."""
-    names = dict.fromkeys(itertools.chain.from_iterable(table[column] for column in columns))
-    return [[name for name in names if name in set(table[column])] for column in columns]
 
 
 def framed_handle(label: str) -> Patch:

@@ -8,7 +8,7 @@ import pytest
 
 import igap_2_ranking
 import igap_3_models
-from shared import courses
+from shared import courses, ranking
 from shared.claims import UNTOLD, crossed
 from tests.experiment.test_transfers import made, made_run, task
 from xlx.experiment.transfers import Transfers, TransferTask, shared_subwords
@@ -84,7 +84,7 @@ def test_what_agrees_by_language_alone_has_no_direction_of_its_own() -> None:
     apart, alike = (igap_2_ranking.agreement(ours, x)["r"] for x in others)
     assert abs(apart["direction alone"]) < 0.25 < 0.8 < apart["means of a source"]
     assert alike["direction alone"] == pytest.approx(1)
-    assert igap_2_ranking.extreme_sources(by_language)["worst source"] == "h 7, g 1"
+    assert ranking.extreme_sources(by_language)["worst source"] == "h 7, g 1"
 
 
 def test_what_turns_without_one_seed_cannot_be_told() -> None:

@@ -48,19 +48,6 @@ def test_checkpoints_are_the_literal_ones(digits: int) -> None:
         assert (row["gap"], row["delta"]) == pytest.approx((gap, last - gap))
 
 
-@pytest.mark.parametrize(
-    ("kept", "says"),
-    [
-        ("not (language == 'l02' and checkpoint == 50000)", "each language at every checkpoint"),
-        ("language == 'l00'", "1 languages at 4 checkpoints"),
-        ("checkpoint == 5000", "6 languages at 1 checkpoints"),
-    ],
-)
-def test_histories_that_cannot_be_are_named(kept: str, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        abx_3_outcomes.choose_checkpoints(history(6, 0).query(kept))
-
-
 def transfer(n: int, seed: int, digits: int = 3) -> pd.DataFrame:
     """All ordered pairs of n languages."""
     rng = np.random.default_rng(seed)
@@ -136,19 +123,6 @@ def test_rules_are_compared_target_by_target() -> None:
     assert found.loc["bag LD", ["mean", "equal"]].tolist() == [0, 6]
     rates = chosen.table.pivot(index="target", columns="rule", values="win_rate")
     assert found.loc["MD", "mean"] == pytest.approx((rates["LD"] - rates["MD"]).mean())
-
-
-@pytest.mark.parametrize(
-    ("make", "options", "says"),
-    [
-        (lambda t: pd.concat([t, t.head(1)]), {}, "duplicate"),
-        (lambda t: t[t["target"] == "l00"], {}, "three languages or more"),
-        (lambda t: t.iloc[1:], {}, "each a source of every other"),
-    ],
-)
-def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        abx_3_outcomes.choose_sources(make(transfer(5, 0)), **options)
 
 
 def test_an_improvement_is_a_mean_with_students_interval() -> None:

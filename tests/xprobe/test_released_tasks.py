@@ -45,35 +45,14 @@ def test_released_tasks_are_found_by_their_names_with_labels_in_their_order(tmp_
         read_released(tmp_path, "de")
 
 
-def test_the_release_of_xprobe_has_no_part_to_train_on(tmp_path: Path) -> None:
-    for i, stem in enumerate(RELEASED.values()):
-        lines = [f"Anna {stem} {n} .\t{n % 2}" for n in range(25)]
-        (tmp_path / stem).mkdir()
-        (tmp_path / stem / "va.txt").write_text("\n".join(lines), encoding="utf-8")
-        other = lines if stem == "tree_depth" else [f"He {line}" for line in lines[: 7 + i]]
-        (tmp_path / stem / "te.txt").write_text("\n".join(other), encoding="utf-8")
-    tasks = read_released(tmp_path, "en")
-    assert [task.name for task in tasks] == list(PROBING_TASKS)
-    depth = tasks[2]  # one file twice: every other line is of the test
-    assert [len(part) for part in depth.parts().values()] == [11, 2, 12]
-    assert not set(depth.test.bases) & {*depth.train.bases, *depth.validation.bases}
-    assert [len(part) for part in tasks[0].parts().values()] == [22, 3, 7]
-    assert [len(task.test) for task in tasks[-2:]] == [14, 15]
-    assert tasks[0].validation.bases == ("va.txt:1", "va.txt:11", "va.txt:21")
-    assert tasks[0].test.tokens[0] == ("he", "anna", "sentence_length", "0", ".")
-    train = tmp_path / "tree_depth" / "tr.txt"
-    train.write_text("A b\t1\nC d\t0", encoding="utf-8")
-    tasks = read_released(tmp_path, "en")
-    assert [len(part) for part in tasks[2].parts().values()] == [2, 25, 25]
-    (tmp_path / "tree_depth" / "te.txt").write_text("A b 1", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"te\.txt, line 1: not sentence, label, parted by tabs"):
-        read_released(tmp_path, "en")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LINES + "tx\tO\tA\n", r"a.txt, line 9: the part tx is none of tr"),
+        (
+            LINES + "tx\tO\tA\n",
+            r"a.txt, line 9: not part \(tr, va, te\), label, sentence",
+        ),
+        (LINES + "tr O A\n", r"line 9: not part"),
         (LINES.replace("\tI\t", "\tO\t"), r"with two labels or more"),
     ],
 )
