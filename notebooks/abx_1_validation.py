@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from printed.evaluator import rows_by
 from shared.abx_figures import LAYER, chance_line, with_lines
-from shared.abx_tables import PAIR, pair_scores, rowed, with_models
+from shared.abx_tables import PAIR, pair_scores, with_models
 from shared.shown import asking
 from xlx.experiment.abx_scores import MATCHED, SPACES, group_sizes
 from xlx.experiment.averages import Average, averaged_scores
@@ -440,7 +441,7 @@ def example_triplets(
             position = getattr(triplet, item.lower())[0]
             sentence = corpus.sentences[language][position]
             rows[task, item] = {"language": language, "sentence": sentence}
-    texts = rowed(rows, ["task", "item"])
+    texts = rows_by(rows, "task", "item")
     distances = with_models(names, example_distances(names, corpus, seed, **options))
     shown = ["task", "model", "d(X, A)", "d(X, B)", "score"]
     return texts, distances[shown].sort_values("task", kind="stable").set_index(shown[:2])
@@ -550,15 +551,14 @@ def control_scores(
 ) -> pd.DataFrame:
     """Scores of tasks in which the variable of interest is held constant: 0.5 is expected.
 
-    Returns one row per model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
-    ``high``, of intervals that hold together at 95 % (Bonferroni).
+    Returns one row per model, task and layer: ``model``, ``task``, ``layer``, and the ends of its
+    interval, ``low`` and ``high``, which hold together at 95 % (Bonferroni).
     """
     drawn = with_models(names, held_constant(names, corpus, n_triplets, seed, **options))
     level = 1 - (1 - statistics.LEVEL) / len(drawn)
     bounds = [statistics.share_interval(row.won, row.n, level) for row in drawn.itertuples()]
     drawn["low"], drawn["high"] = zip(*bounds, strict=True)
-    drawn["score"] = drawn["won"] / drawn["n"]
-    return drawn[["model", "task", "layer", "score", "low", "high"]]
+    return drawn[["model", "task", "layer", "low", "high"]]
 
 
 @cached(tolerance=200)  # of 100,000 triplets
@@ -602,13 +602,13 @@ def retrieval_pairs(
 
 # --- figures ------------------------------------------------------------------------------------
 
-#: MD by its choice of B, or its weights: what it is called, and how it looks.
+#: MD by its choice of B, or its weights: what it is called.
 CHOICES = {
-    "MD": ("any B", look(BLUE, "s", "--")),
-    "MD, as like length": ("any B, each A as often as matched", look(BLUE, "x", ":")),
-    MATCHED: ("B as long as A (matched)", look(SKY, "D", "-.")),
-    "MD, near": ("B near in subwords", look(GREEN, "^")),
-    BOTH: ("B as long as A, and near in subwords", look(BLACK, "v", (0, (1, 1)))),
+    "MD": "any B",
+    "MD, as like length": "any B, each A as often as matched",
+    MATCHED: "B as long as A (matched)",
+    "MD, near": "B near in subwords",
+    BOTH: "B as long as A, and near in subwords",
 }
 
 
@@ -621,9 +621,13 @@ def choice_curves(table: pd.DataFrame) -> Figure:
         "score",
         hue="task",
         col="model",
-        looks={x: CHOICES[x][1] for x in ("MD", MATCHED, BOTH)},
+        looks={
+            "MD": look(BLUE, "s", "--"),
+            MATCHED: look(SKY, "D", "-."),
+            BOTH: look(BLACK, "v", (0, (1, 1))),
+        },
         every=2,
-        labels={name: label for name, (label, _) in CHOICES.items()},
+        labels=CHOICES,
         wrap=2,
         width=3.6,
         height=1.9,

@@ -24,9 +24,10 @@ from matplotlib.patches import Patch
 
 import run_units
 from family.pretraining_text import held_out_ids, read_source
+from printed.evaluator import rows_by
 from shared import pair_regressions, probe_setups, regressions
 from shared.abx_figures import chance_line
-from shared.abx_tables import at_last, average_layers, pair_scores, rowed
+from shared.abx_tables import at_last, average_layers, pair_scores
 from shared.igap_tables import both_directions
 from shared.pair_regressions import (
     ENDS,
@@ -637,7 +638,7 @@ def inference_pairs(runs: Mapping[str, Sequence[int]], scores: pd.DataFrame) -> 
         for target, part in job.evaluations.items():
             right = run.predictions[target][-1] == np.array(part.labels)
             rows.setdefault((run.source, target, run.seed), {})[name] = right.mean()
-    table = rowed(rows, ["source", "target", "run"]).reset_index()
+    table = rows_by(rows, *ENDS, "run").reset_index()
     table["run"] = table["source"] + " " + table["run"].astype(str)
     return table.merge(scores, on=list(ENDS))
 

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from shared import ranking
-from shared.claims import ENDS, crossed
+from shared.claims import ENDS
 from shared.shown import as_points, asking, in_points
 from xlx.experiment.transfers import DIRECTION, Transfers, TransferTask, transfer_task
 from xlx.measures import statistics
@@ -274,7 +274,7 @@ def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """Each pair of sources, the first less the second, mean over the targets that both have.
 
     ``values`` are losses or wrong answers, low is good, the examples parallel. A row per pair:
-    ``value``, ``low``, ``high`` and ``told`` (`claims.crossed`).
+    ``value``, ``low``, ``high``.
     """
     rows = {}
     sources = dict.fromkeys(source for source, _ in values)
@@ -286,8 +286,8 @@ def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
             if (first, target) in values and (second, target) in values
         ]
         if apart:
-            rows[f"{first} less {second}"] = crossed(np.mean(apart, axis=0), groups)
-    return pd.DataFrame.from_dict(rows, "index", columns=[*ENDS, "told"])
+            rows[f"{first} less {second}"] = crossed_interval(np.mean(apart, axis=0), groups)
+    return pd.DataFrame.from_dict(rows, "index", columns=ENDS)
 
 
 def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -299,11 +299,11 @@ def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
     """What is lost from the first language to the second less what is lost the other way round."""
     rows = {
-        f"{a} → {b}, less {b} → {a}": crossed(_less(lost, values[b, a]), groups)
+        f"{a} → {b}, less {b} → {a}": crossed_interval(_less(lost, values[b, a]), groups)
         for (a, b), lost in values.items()
         if (b, a) in values and a < b
     }
-    return pd.DataFrame.from_dict(rows, "index", columns=["value", "low", "high", "told"])
+    return pd.DataFrame.from_dict(rows, "index", columns=ENDS)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -159,10 +159,8 @@ def _has(texts: object, sign: object) -> np.ndarray:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def accuracies(measured: Mapping[str, Transfers], source: str, least: float) -> pd.DataFrame:
+def accuracies(measured: Mapping[str, Transfers], source: str) -> pd.DataFrame:
     """Accuracy after the last step: ``subject``, ``text``, ``language``, with its interval.
-
-    ``told``: whether it is "above" what is the ``least``, or "below" (`claims.crossed`).
 
     Of each text (what ids of the test set begin with), of all (`ALL_TEXTS`) and of what was learnt
     (`TRANSLATIONS`); `MEAN_TARGET` is the mean over languages other than the source.
@@ -183,10 +181,10 @@ def accuracies(measured: Mapping[str, Transfers], source: str, least: float) -> 
             }
             right[MEAN_TARGET] = np.mean([x for c, x in right.items() if c != source], axis=0)
             rows += [
-                (subject, text, code, *crossed(x, np.arange(x.shape[1]), least))
+                (subject, text, code, *igap.crossed_interval(x, np.arange(x.shape[1])))
                 for code, x in right.items()
             ]
-    columns = ["subject", "text", "language", "accuracy", "low", "high", "told"]
+    columns = ["subject", "text", "language", "accuracy", "low", "high"]
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
 
@@ -285,8 +283,8 @@ def over_runs(
     A row a ``recipe``, ``what`` (`ACCURACY` after the last step and `GAP`, means over targets) and
     ``step``. A column each run ("run 1" ...), the mean of its fine-tunings; their ``mean``;
     `SPREADS`: the SD of runs, and what it would be if they were alike, that of the means of as many
-    fine-tunings. Of a gap `FEWER` and ``told``: how much less it is than that of the untrained
-    network, over runs and examples. A run without a checkpoint at the training error has no gap.
+    fine-tunings. Of a gap `FEWER`: how much less it is than that of the untrained network, over
+    runs and examples. A run without a checkpoint at the training error has no gap.
     """
     before, rows = np.mean([*untrained.losses(level, tolerance).values()], axis=(0, 1)), {}
     for recipe, of_recipe in runs.items():
@@ -305,16 +303,16 @@ def over_runs(
             rows[key] = {**each, "mean": each.mean(), **spreads}
             if GAP in key and len(values) > 1:
                 less = before - [x.mean(axis=0) for x in values.values()]
-                ends = crossed(less, np.arange(len(before)))
-                rows[key] |= dict(zip([*FEWER, "told"], ends, strict=True))
+                ends = igap.crossed_interval(less, np.arange(len(before)))
+                rows[key] |= dict(zip(FEWER, ends, strict=True))
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["recipe", "what", "step"])
     of_recipe = sorted(x for x in table if x.startswith("run "))
-    return table[[*of_recipe, "mean", *SPREADS, *FEWER, "told"]]
+    return table[[*of_recipe, "mean", *SPREADS, *FEWER]]
 
 
 def shown_runs(table: pd.DataFrame) -> pd.DataFrame:
     """`over_runs` in points, as text."""
-    return table.drop(columns=[*FEWER, "told"]).map(in_points).replace("no model", "")
+    return table.drop(columns=FEWER).map(in_points).replace("no model", "")
 
 
 # --- tense ----------------------------------------------------------------------------------------
@@ -325,7 +323,7 @@ def beside_bag(tasks: Mapping[str, Mapping[str, Transfers]], source: str) -> pd.
 
     A row a ``task``, ``subject``, ``text`` (the source, `TARGETS`, their mean, and `UNTIMED`: of
     these the examples whose English has no word of `TIME`, each class counted half) and ``what``
-    (`SHARE`, `AHEAD`). ``told``: the side of a half, or of zero. The bag has that penalty which is
+    (`SHARE`, `AHEAD`). The bag has that penalty which is
     best in the text: it is chosen on the test, in the bag's favour.
     """
     rows = []
@@ -339,10 +337,11 @@ def beside_bag(tasks: Mapping[str, Mapping[str, Transfers]], source: str) -> pd.
             for text, right in _texts(transfer, source, bare, weights).items():
                 bag, groups = max(of_bag[text], key=np.mean)[None], np.arange(right.shape[1])
                 right = bag if subject == BAG else right
-                rows.append((name, subject, text, SHARE, *crossed(right, groups, 0.5)))
-                if subject != BAG:
-                    rows.append((name, subject, text, AHEAD, *crossed(right - bag, groups)))
-    columns = ["task", "subject", "text", "what", "value", "low", "high", "told"]
+                compared = {SHARE: right} if subject == BAG else {SHARE: right, AHEAD: right - bag}
+                for what, values in compared.items():
+                    ends = igap.crossed_interval(values, groups)
+                    rows.append((name, subject, text, what, *ends))
+    columns = ["task", "subject", "text", "what", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -298,7 +298,7 @@ def pair_table(
     ``conditions`` are values of examples, ``(L, L, n)`` or with seeds before, of the model
     fine-tuned on the pair and of its baselines, by name; ``pair`` is l1, the language of part 1 in
     fine-tuning, and l2, that of part 2. A row has its ``pair`` ("en-de"), ``row`` (`PAIRS_ROWS`),
-    ``condition`` and ``n_cells``; ``gain``, ``gain_low`` and ``gain_high`` are by how much the
+    and ``condition``; ``gain``, ``gain_low`` and ``gain_high`` are by how much the
     first condition is above the row's, paired (0 in its own), and ``told`` on which side of zero
     that is (`claims.compared`).
     """
@@ -306,7 +306,6 @@ def pair_table(
     values = _by_rows(conditions, languages, inside)
     first, tables = next(iter(values.values())), []
     about = {"pair": "-".join(pair), "row": list(inside)}
-    about["n_cells"] = [int(mask.sum()) for mask in inside.values()]
     for name, each in values.items():
         table = averages(each, groups).assign(**about, condition=name)
         gain = compared(first, each, groups)

@@ -214,7 +214,7 @@ def run_reach(ours: Sequence[float], theirs: Sequence[float]) -> float:
 def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
     """Models less their references (title → title), each at its best layer.
 
-    Columns ``model``, ``reference``, ``task``, ``runs`` (of both), `SPAN` and ``is``: `with_sides`.
+    Columns ``model``, ``reference``, ``task``, and those of `with_sides`.
     """
     rows = []
     for (name, other), task in itertools.product(references.items(), SCORED):
@@ -224,8 +224,8 @@ def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFram
         apart = spanned(
             both[0][0] - both[1][0], run_reach(ours, theirs), float(np.mean(ours) - np.mean(theirs))
         )
-        rows.append(head | {"runs": f"{len(ours)} and {len(theirs)}"} | apart)
-    return with_sides(pd.DataFrame(rows, columns=[*head, "runs", *SPAN] if rows else None))
+        rows.append(head | apart)
+    return with_sides(pd.DataFrame(rows))
 
 
 def with_sides(table: pd.DataFrame) -> pd.DataFrame:
@@ -436,9 +436,9 @@ def choices_over_seeds(table: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
-    """What each rule of `CHOICES` chooses of a course: ``step``, ``score`` there, and what it lost.
+    """What each rule of `CHOICES` chooses of a course: ``step``, and what of a ``score`` it lost.
 
-    ``lost``: the best score at any checkpoint less that at the chosen one. Of several equal ones
+    ``lost``: the best at any checkpoint less that at the chosen one. Of several equal ones
     the first.
     """
     chosen = {
@@ -447,7 +447,7 @@ def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
     }
     rows = pd.DataFrame(chosen).T.rename_axis("chosen by")
     lost = (table[score].max() - rows[score]).astype(float)
-    return pd.DataFrame({"step": rows["step"].astype(int), "score": rows[score], "lost": lost})
+    return pd.DataFrame({"step": rows["step"].astype(int), "lost": lost})
 
 
 # --- a run ----------------------------------------------------------------------------------------

@@ -85,24 +85,17 @@ def views() -> dict[str, str]:
     return table["view"].to_dict()
 
 
-def view_link(view: str, page: Path) -> str:
-    """A line below a figure of ``page`` that leads to its view in the explorer."""
-    to = os.path.relpath(EXPLORER, page.parent)
-    return (
-        f'<a href="{to}#{escape(view)}">These scores in the explorer</a>: choose model, layer and '
-        "languages."
-    )
-
-
 def with_views(cells: Sequence[dict], page: Path) -> Iterator[dict]:
-    """The cells, each that saves a figure with a view followed by the link to it."""
-    known = views()
+    """The cells, each that saves a figure followed by a link to its view in the explorer."""
+    known, to = views(), os.path.relpath(EXPLORER, page.parent)
     for cell in cells:
         yield cell
         saved = SAVED.findall("".join(cell["source"])) if cell["cell_type"] == "code" else ()
         for view in dict.fromkeys(known[name] for name in saved if name in known):
-            link = {"id": f"{cell['id']}-view", "source": view_link(view, page)}
-            yield {"cell_type": "markdown", "metadata": {}} | link
+            link = f'<a href="{to}#{escape(view)}">These scores in the explorer</a>'
+            text = f"{link}: choose model, layer and languages."
+            about = {"id": f"{cell['id']}-view", "source": text}
+            yield {"cell_type": "markdown", "metadata": {}} | about
 
 
 class Pages:

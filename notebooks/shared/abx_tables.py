@@ -182,11 +182,6 @@ def ends(score: Average) -> dict[str, float]:
     return dict(zip(names, map(float, (score.score, *score.interval())), strict=True))
 
 
-def rowed(rows: Mapping[tuple, object], names: Sequence[str]) -> pd.DataFrame:
-    """A row per key, whose parts are called ``names``."""
-    return pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(rows, names=names))
-
-
 def without_nan(table: pd.DataFrame) -> pd.DataFrame:
     """A table for display: nothing where a number is missing."""
     return table.astype(object).where(table.notna(), "")

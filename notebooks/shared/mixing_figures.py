@@ -45,10 +45,6 @@ _WHOLE, _DECIMAL = 0.14, 0.45
 _NUMBERED = 9
 
 
-def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
-    return sorted(order(table, column), key="mean".__eq__)
-
-
 @styled
 def grid_maps(
     table: pd.DataFrame,
@@ -225,7 +221,7 @@ def _settings(
         hue="setting",
         row=row,
         col=col,
-        items=_mean_last(table, item),
+        items=sorted(order(table, item), key="mean".__eq__),
         names=language_label,
         scale=100,
         looks={setting: MEASURES[setting] for setting in ("within", "across")},

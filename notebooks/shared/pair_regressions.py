@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from printed.evaluator import rows_by
 from shared import regressions
-from shared.abx_tables import rowed
 from shared.shown import asking
 from xlx.measures import statistics
 from xlx.plots.panels import across, number, order, parts, rows_of
@@ -160,7 +160,7 @@ def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
             row |= {f"{term}, p": f"{fit['p_value']:.3f}", f"{term}, Holm p": f"{fit['Holm']:.3f}"}
             if term == "LD":
                 row["power"] = number(power(float(cells["value", term]) / fit["error"], fit["df"]))
-    return rowed(rows, ["task", "checkpoint", "source"])[list(row)].fillna("")
+    return rows_by(rows, "task", "checkpoint", "source")[list(row)].fillna("")
 
 
 #: What rows of Table 1 are of.
@@ -224,7 +224,7 @@ def improvement(deltas: np.ndarray) -> dict[str, float]:
 def improvements(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """`improvement` of the differences in ``delta``, a row for each value of ``keys``."""
     groups = table.groupby(list(keys), sort=False)["delta"]
-    return rowed({key: improvement(deltas.to_numpy()) for key, deltas in groups}, keys)
+    return rows_by({key: improvement(deltas.to_numpy()) for key, deltas in groups}, *keys)
 
 
 # --- figures --------------------------------------------------------------------------------------
