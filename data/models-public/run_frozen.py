@@ -170,6 +170,7 @@ def _documents(model: str, name: Name) -> Calls:
     def read() -> None:
         with settings(dtype=held_out.precision(model)):
             document_probes.document_probes(name, document_probes.document_tasks(), True)
+            document_probes.document_probes(name, document_probes.home_tasks())
 
     words = partial(
         document_probes.document_probes, Reader("words"), document_probes.document_tasks(), True

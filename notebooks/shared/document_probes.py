@@ -7,7 +7,7 @@ error as well, on the documents it learns from, so it has no advantage of its ma
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -35,19 +35,28 @@ from xlx.text.trees import load_trees
 KEYS = ["model", "task", "source", "target"]
 #: What two languages can share, and the languages that models are asked in.
 TASKS, LANGUAGES = ("SubjNum", "ObjNum", "Tense"), ("en", "de", "es", "fr", "ru", "tr", "hi")
+#: What is of a language alone.
+AT_HOME = ("SentLen", "TreeDepth", "BiShift", "CoordInv", "SOMO")
 
 
 @cache
 def document_tasks(
-    languages: tuple[str, ...] = LANGUAGES,
-    folds: int = 4,
-    split: int = 0,
-    tasks: tuple[str, ...] = TASKS,
-    rules: Rules | None = None,
+    languages: tuple[str, ...] = LANGUAGES, folds: int = 4, split: int = 0
 ) -> dict[str, list[ProbingTask]]:
-    """``tasks`` of Parallel UD alone, in folds of documents that ``split`` deals."""
+    """`TASKS` of Parallel UD alone, in folds of documents that ``split`` deals."""
     trees = {code: [load_trees(code, "pud")] for code in languages}
-    return parallel_tasks(trees, tasks, folds=folds, seed=1, rules=rules, split=split)
+    return parallel_tasks(trees, TASKS, folds=folds, seed=1, split=split)
+
+
+@cache
+def home_tasks(languages: tuple[str, ...] = ("en", "de", "fr")) -> dict[str, list[ProbingTask]]:
+    """The paper's other tasks, which are not read abroad, in the folds of `document_tasks`.
+
+    WC has no folds of documents. Bins are such that Parallel UD alone fills them.
+    """
+    trees = {code: [load_trees(code, "pud")] for code in languages}
+    rules = Rules(depths=(4, 6), lengths=(5, 40), length_edges=(5, 14, 18, 23, 41))
+    return parallel_tasks(trees, AT_HOME, folds=4, seed=1, rules=rules, split=0)
 
 
 def document_probes(
@@ -148,14 +157,15 @@ def answers_of(
     """Answers of models, in the precision each is read in, and of twins whose results are stored.
 
     `document_tasks` are asked in `LANGUAGES`, and those in some of them given; ``further`` tasks
-    are asked at home.
+    are asked at home. Of held-out models it is what their long runs stored.
     """
     for model, asked in product(models, ((document_tasks(), True), (further,))):
         with settings(dtype=held_out.precision(model)):
-            read = {model: document_probes(model, *asked)}
-            twin = held_out.stored(document_probes, twin_of(model), *asked)
-        read |= {f"{model}, untrained": twin} if twin else {}
-        for name, (_, answers) in read.items():
+            of_model = partial(held_out.stored, document_probes)
+            ask = of_model if model in held_out.MODELS else document_probes
+            read = {model: ask(model, *asked)}
+            read[f"{model}, untrained"] = of_model(twin_of(model), *asked)
+        for name, (_, answers) in ((x, y) for x, y in read.items() if y):
             here = answers[["source", "target"]].isin(languages).all(axis=1)
             yield answers[here].assign(model=name)
 
@@ -170,7 +180,9 @@ def by_model(
     here, tables = answers["source"] == answers["target"], {}
     for place, part in (("home", answers[here]), ("abroad", same_label(answers[~here], labels))):
         for model in models:
-            tables[place, model] = against_best(part, model, [*lists, f"{model}, untrained"])
+            asked = part.loc[part["model"] == model, "task"].unique()
+            rivals = [*lists, f"{model}, untrained"]
+            tables[place, model] = against_best(part[part["task"].isin(asked)], model, rivals)
     return pd.concat(tables, names=["place", "model"])
 
 
