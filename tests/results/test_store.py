@@ -104,3 +104,11 @@ def test_a_folder_is_there_as_a_whole_or_not_at_all(
     written("second")  # of two processes the faster one's stays
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     assert (tmp_path / "folder" / "file").read_text() == "first"
+
+
+def test_a_folder_in_the_place_of_a_file_is_laid_aside(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "own").write_text("kept")
+    write_whole(tmp_path / "file", b"new")
+    aside, file = sorted(tmp_path.iterdir(), key=Path.is_file)
+    assert (file.read_bytes(), (aside / "own").read_text()) == (b"new", "kept")

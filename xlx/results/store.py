@@ -94,8 +94,8 @@ def digest_of(path: Path, but: int = 0) -> str:
 def written_whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """A name beside `path` to write a file or a folder to: it becomes `path` when all is written.
 
-    Or it goes. Of two processes that write a folder the faster one's stays. If `durable`, a power
-    cut does not undo it.
+    Or it goes. Of two processes that write a folder the faster one's stays; a folder in the place
+    of a file is laid aside. If `durable`, a power cut does not undo it.
     """
     beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.0.tmp")
     sweep(path)
@@ -109,9 +109,13 @@ def written_whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
         try:
             os.replace(beside, path)
         except OSError:
-            if not (path.is_dir() and beside.is_dir()):
+            if not path.is_dir():
                 raise
-            shutil.rmtree(beside)
+            if beside.is_dir():
+                shutil.rmtree(beside)
+            else:
+                path.rename(path.with_name(f"{path.name}.{os.getpid()}.aside"))
+                os.replace(beside, path)
     except BaseException:  # also on an interrupt
         remove(beside)
         raise
