@@ -1,5 +1,6 @@
 """Probes by document: ridge beside scikit-learn, folds, differences, a null that can fail."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 from sklearn.linear_model import Ridge as PrimalRidge
 
 from shared import document_probes, ridge, xprobe_tables
-from shared.document_probes import against_best, document_tasks, labels_alike, same_label
+from shared.document_probes import (
+    against_best,
+    document_tasks,
+    home_tasks,
+    labels_alike,
+    same_label,
+)
 from tests.experiment.test_sentence_probes import RULES, trees
 from xlx.experiment.scoring import FunctionSubject
 from xlx.measures import statistics
@@ -43,8 +50,9 @@ def test_ridge_refuses_a_single_group() -> None:
         ridge.fit_ridge(np.eye(4), np.array([0, 1, 0, 1]), ["a"] * 4, [], 2)
 
 
-def test_no_document_is_learnt_from_and_tested_on() -> None:
-    tasks = document_tasks(("en", "de"))
+@pytest.mark.parametrize("ask", [document_tasks, home_tasks])
+def test_no_document_is_learnt_from_and_tested_on(ask: Callable) -> None:
+    tasks = ask(("en", "de"))
     tested: dict[tuple, list] = {}
     for code, several in tasks.items():
         for task in several:
@@ -54,7 +62,12 @@ def test_no_document_is_learnt_from_and_tested_on() -> None:
             assert not known & here
             tested.setdefault((code, task.name), []).append(here)
     assert all(len(folds) == 4 and not folds[0] & folds[1] for folds in tested.values())
-    folds = tested["en", "Tense"]
+    assert {name for _, name in tested} in ({*document_probes.TASKS}, {*document_probes.AT_HOME})
+
+
+def test_documents_are_dealt_anew_by_each_split() -> None:
+    tests = [x.test.bases for x in document_tasks(("en",))["en"] if x.name == "Tense"]
+    folds = [{*map(document, x)} for x in tests]
     others = [x.test.bases for x in document_tasks(("en",), split=1)["en"] if x.name == "Tense"]
     assert len({len(folds[0] & {*map(document, x)}) for x in others}) > 1  # not dealt alike
 
@@ -94,6 +107,21 @@ def test_answers_are_those_of_the_layer_with_the_least_error() -> None:
     groups = part.index.get_level_values("base").map(document)
     expected = statistics.mean_interval((part["guesses"] - part["knows"]).to_numpy(), groups)
     assert tuple(row[["difference", "low", "high"]]) == pytest.approx(expected)
+
+
+def test_a_model_is_compared_on_the_tasks_that_it_was_asked() -> None:
+    """A held-out model lacks a task, and the rival's twin is not there."""
+    rows = [
+        (model, task, f"pud:n{i // 2:03}{i:03}", right)
+        for model, tasks, right in (("A", "x", 1), ("B", "xy", 0), ("words", "xy", 1))
+        for task in tasks
+        for i in range(20)
+    ]
+    answers = pd.DataFrame(rows, columns=["model", "task", "base", "right"])
+    answers = answers.assign(source="en", target="en", label=0)
+    labels = answers[["task", "base", "label"]].assign(language="en").drop_duplicates()
+    table = document_probes.by_model(answers, labels, ["A", "B"], ["words"]).loc["home"]
+    assert table["difference"].to_dict() == {("A", "x"): 0, ("B", "x"): -1, ("B", "y"): -1}
 
 
 def test_labels_alike_are_a_share_of_what_both_can_use() -> None:
