@@ -202,14 +202,11 @@ def _values(
         # an ask for alternatives, as they are stored, has them when it is computed again
         flagged = {asked[i][0] for i in missing if abouts[i].get("alternatives")}
         for (shared, more), group in groupby(by_language, lambda x: (by_language[x], x in flagged)):
-            languages = list(group)
-            # all at once here, a few on a cluster, whose workers share them
-            size = PORTION if current().scheduler else len(languages)
-            for start in range(0, len(languages), size):
-                some = languages[start : start + size]
-                positions = [asked.index((x, way)) for x in some for way in shared]
+            for languages in _portions(list(group)):
+                positions = [asked.index((x, way)) for x in languages for way in shared]
+                text = corpus.select([pivot, *languages])
                 form = "alternatives" if more else what
-                yield positions, (subject, corpus.select([pivot, *some]), shared, options, form)
+                yield positions, (subject, text, shared, options, form)
 
     name, uncomputable = f"coverage, {subject.label[0]}", every if stored else ()
     values = work.results(COVERAGE, abouts, calls, what=name, uncomputable=uncomputable)
@@ -217,6 +214,12 @@ def _values(
     for (language, way), value in zip(asked, values, strict=True):
         by_way[way][language] = value
     return by_way
+
+
+def _portions(languages: Sequence[str]) -> list[Sequence[str]]:
+    """Languages of one call: all here, a few on a cluster, whose workers share them."""
+    size = PORTION if current().scheduler else len(languages)
+    return [languages[start : start + size] for start in range(0, len(languages), size)]
 
 
 def _pivot(corpus: ParallelCorpus, pivot: str) -> str:
