@@ -194,6 +194,19 @@ def test_every_picture_of_the_site_is_described(site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_scrolls_is_reached_by_keyboard(site: Path) -> None:
+    scrolls = re.compile('<table|<p[^>]*><img|<div[^>]*class="cell_output|class="math"><math')
+    starts = [
+        page[x.start() : page.index(">", x.end())]
+        for path in site.glob("notebooks/**/*.html")
+        for page in [path.read_text(encoding="utf-8")]
+        for x in scrolls.finditer(page)
+    ]
+    assert len(starts) > 300
+    assert all('tabindex="0"' in start for start in starts)
+
+
+@pytest.mark.slow
 def test_the_site_has_the_terms(site: Path) -> None:
     shown = (site / "notebooks" / "abx-2-dynamics.html").read_text(encoding="utf-8")
     assert f"glossary.html#{staging.glossary()[1]['LD']}" in shown

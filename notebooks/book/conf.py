@@ -43,6 +43,14 @@ POLICY = (
     "form-action 'self' file:"
 )
 
+#: What may scroll on a narrow screen: pictures, outputs, tables, formulas of their own.
+SCROLLING = (
+    ("<p", "><img"),
+    ("<div", ' class="cell_output'),
+    ("<table", ""),
+    ('<div class="math"><math', ""),
+)
+
 
 def inline(self: object, node: object) -> None:
     """A formula in a line, as MathML, which browsers draw themselves."""
@@ -57,10 +65,16 @@ def display(self: object, node: object) -> None:
 
 
 def restricted(app: Sphinx, page: str, template: str, context: dict, tree: object) -> None:
-    """A page that loads and runs nothing from another host, whose folds are called as they read."""
+    """A page that loads and runs nothing from another host, whose folds are called as they read.
+
+    What scrolls on a narrow screen can be reached by keyboard.
+    """
     meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
     context["metatags"] = meta + context.get("metatags", "")
-    context["body"] = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
+    body = context.get("body", "").replace(' aria-label="Toggle hidden content"', "")
+    for tag, rest in SCROLLING:
+        body = body.replace(tag + rest, f'{tag} tabindex="0"{rest}')
+    context["body"] = body
 
 
 def setup(app: Sphinx) -> None:
