@@ -158,7 +158,8 @@ def source_page(path: Path) -> str:
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{inside}</title><style>{style} pre {{ overflow-x: auto; }}</style>"
+        f"<title>{inside}</title><style>{style} pre {{ overflow-x: auto; }}"
+        " h1 { overflow-wrap: anywhere; }</style>"
         f'<p><a href="{"../" * (len(inside.parts) - 1)}functions.html">All functions</a></p>'
         f"<h1><code>{inside}</code></h1>{code}</html>\n"
     )
