@@ -29,7 +29,7 @@ from xlx.measures.sentence_tasks import (
 from xlx.results import checks, ledger, work
 from xlx.results.settings import settings
 from xlx.subjects.identity import Name, twin_of
-from xlx.text.trees import load_trees
+from xlx.text.trees import Trees, load_trees
 
 #: What names a probe's score.
 KEYS = ["model", "task", "source", "target"]
@@ -39,13 +39,16 @@ TASKS, LANGUAGES = ("SubjNum", "ObjNum", "Tense"), ("en", "de", "es", "fr", "ru"
 AT_HOME = ("SentLen", "TreeDepth", "BiShift", "CoordInv", "SOMO")
 
 
+def _parallel_trees(languages: Sequence[str]) -> dict[str, list[Trees]]:
+    return {code: [load_trees(code, "pud")] for code in languages}
+
+
 @cache
 def document_tasks(
     languages: tuple[str, ...] = LANGUAGES, folds: int = 4, split: int = 0
 ) -> dict[str, list[ProbingTask]]:
     """`TASKS` of Parallel UD alone, in folds of documents that ``split`` deals."""
-    trees = {code: [load_trees(code, "pud")] for code in languages}
-    return parallel_tasks(trees, TASKS, folds=folds, seed=1, split=split)
+    return parallel_tasks(_parallel_trees(languages), TASKS, folds=folds, seed=1, split=split)
 
 
 @cache
@@ -54,7 +57,7 @@ def home_tasks(languages: tuple[str, ...] = ("en", "de", "fr")) -> dict[str, lis
 
     WC has no folds of documents. Bins are such that Parallel UD alone fills them.
     """
-    trees = {code: [load_trees(code, "pud")] for code in languages}
+    trees = _parallel_trees(languages)
     rules = Rules(depths=(4, 6), lengths=(5, 40), length_edges=(5, 14, 18, 23, 41))
     return parallel_tasks(trees, AT_HOME, folds=4, seed=1, rules=rules, split=0)
 
