@@ -216,6 +216,57 @@ def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> p
     return pd.DataFrame.from_dict(rows, orient="index").reindex(index=list(rows), columns=columns)
 
 
+def wrong_unread(transfer: Transfers) -> np.ndarray:
+    """Which texts of the test set are missed after the last step, mean over targets, ``(S, n)``."""
+    missed = [x for (source, code), x in transfer.last_wrong().items() if code != source]
+    return np.mean(missed, axis=0)
+
+
+def more_right(
+    subjects: Mapping[str, Transfers], rivals: Mapping[str, Transfers]
+) -> dict[str, pd.DataFrame]:
+    """Rival → how much more each subject has right: ``value``, ``low``, ``high``, in [-1, 1].
+
+    Of unread text, mean over targets; paired by seed (a rival with one run stands for all) and by
+    example. A subject less itself is left out.
+    """
+    tables = {}
+    for rival, other in rivals.items():
+        rows = {
+            subject: wrong_unread(other) - wrong_unread(transfer)
+            for subject, transfer in subjects.items()
+            if transfer is not other
+        }
+        rows = {x: igap.crossed_interval(y, np.arange(y.shape[1])) for x, y in rows.items()}
+        columns = ["value", "low", "high"]
+        tables[rival] = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return tables
+
+
+def noise_table(
+    subjects: Mapping[str, Transfers],
+    rival: tuple[str, Transfers],
+    source: str,
+    level: float,
+    tolerance: float,
+) -> pd.DataFrame:
+    """Ways of fine-tuning one model as text: IGAP, accuracy, and that less the first way and rival.
+
+    In points, with intervals over seeds and examples. ``fewer`` is less than the first way's IGAP;
+    ``seeds``: how many have a checkpoint at the training error, of how many.
+    """
+    accuracy, first = accuracies(subjects, source), next(iter(subjects))
+    of_gaps = shown_gaps(gaps(subjects, level, tolerance)).drop(columns="kept")
+    seeds, unread_text = {}, {x: told(accuracy, x) for x in subjects}
+    for subject, transfer in subjects.items():
+        lost = [*transfer.losses(level, tolerance).values()]
+        seeds[subject] = f"{len(lost[0]) if lost else 0} of {len(transfer.runs)}"
+    beside = more_right(subjects, {"without noise": subjects[first], rival[0]: rival[1]})
+    more = {f"more than {x}": as_points(table, "value") for x, table in beside.items()}
+    columns = {"seeds": pd.Series(seeds), "right, unread": pd.Series(unread_text), **more}
+    return of_gaps.assign(**columns).fillna("")
+
+
 def told(
     accuracy: pd.DataFrame, subject: str, text: str = ALL_TEXTS, language: str = MEAN_TARGET
 ) -> str:
@@ -290,8 +341,7 @@ def over_runs(
     for recipe, of_recipe in runs.items():
         names, by_step = [*dict.fromkeys(x for x, _ in of_recipe)], {}
         for (name, step), transfer in of_recipe.items():
-            wrong = [x for (source, code), x in transfer.last_wrong().items() if code != source]
-            by_step.setdefault((recipe, ACCURACY, step), {})[name] = 1 - np.mean(wrong, axis=0)
+            by_step.setdefault((recipe, ACCURACY, step), {})[name] = 1 - wrong_unread(transfer)
             if lost := transfer.losses(level, tolerance):
                 by_step.setdefault((recipe, GAP, step), {})[name] = np.mean(
                     [*lost.values()], axis=0

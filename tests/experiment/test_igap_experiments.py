@@ -135,6 +135,16 @@ def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
     ahead = beside.loc[(igap_3_models.NEGATOR, igap_3_models.AHEAD)]
     assert ahead["value"].tolist() == pytest.approx([0, 0.25, 0.25])  # in Japanese alone
     assert (ahead["low"] > 0).tolist() == [False, True, True]
+    more = igap_3_models.more_right(measured, {"bag": measured[igap_3_models.BAG]})["bag"]
+    assert more["value"].to_dict() == {igap_3_models.NEGATOR: pytest.approx(0.25)}
+    rival = "the bag", measured[igap_3_models.BAG]
+    shown = igap_3_models.noise_table(measured, rival, "en", 0.0, 0.01)
+    assert shown.loc[igap_3_models.NEGATOR, ["seeds", "right, unread"]].tolist() == [
+        "1 of 1",
+        "100.0 (100.0 to 100.0)",
+    ]
+    assert shown.loc[igap_3_models.NEGATOR, "more than the bag"].startswith("25.0 (")
+    assert shown.loc[igap_3_models.BAG, ["fewer", "more than the bag"]].tolist() == ["", ""]
 
 
 def test_sentences_that_share_most_are_those_of_the_table() -> None:
