@@ -11,6 +11,7 @@ import torch
 
 import predictions
 from shared import held_out
+from shared.claims import beside_shifts
 from shared.likelihood import Texts, bits
 from tests import tiny
 from xlx.results import paths, provenance
@@ -92,13 +93,35 @@ def test_an_interval_that_reaches_what_refutes_it_fails(low: float, verdict: str
     assert verdicts[key] == verdict
 
 
+@pytest.mark.parametrize(("p", "verdict"), [(0.01, "held"), (0.17, "failed")])
+def test_a_course_that_shifts_of_layers_have_too_is_refuted(p: float, verdict: str) -> None:
+    key = "r MEXA tense abroad given depth"
+    row = {"model": held_out.MODELS[2], "id": key, "measured": 0.23, "low": np.nan, "high": np.nan}
+    judged = predictions.judged(pd.DataFrame([row | {"p": p}]))
+    verdicts = predictions.verdicts(judged).set_index(["model", "id"])["verdict"]
+    assert verdicts[held_out.MODELS[2], key] == verdict
+
+
+def test_what_an_earlier_model_has_is_copied_by_language_and_kind() -> None:
+    rows = [
+        (held_out.MODELS[0], "mu de"),
+        (held_out.MODELS[1], "mu de"),
+        (held_out.MODELS[1], "LD"),
+    ]
+    with settings(ledger=paths.RESULTS):
+        copied = predictions.copied(pd.DataFrame(rows, columns=["model", "id"]))
+        both = [predictions.of_earlier(x).loc["de", "mu"] for x in predictions.EARLIER][:2]
+    assert copied[:2] == both
+    assert both[0] != both[1]
+    assert np.isnan(copied[2])
+
+
 def test_a_course_over_layers_is_set_beside_its_shifts() -> None:
     rng, depth = np.random.default_rng(1), np.linspace(0, 1, 25)
     lens, other = rng.normal(size=(2, 25))
-    r, *ends, p = predictions.beside_shifts(lens, lens + 5 * depth - 3 * depth**2)
+    r, p = beside_shifts(lens, lens + 5 * depth - 3 * depth**2)
     assert (r, p) == (pytest.approx(1), 1 / 25)
-    assert np.isnan(ends).all()
-    r, *_, p = predictions.beside_shifts(lens + 9 * depth, other - 4 * depth**2)
+    r, p = beside_shifts(lens + 9 * depth, other - 4 * depth**2)
     rest = [x - np.polyval(np.polyfit(depth, x, 2), depth) for x in (lens, other)]
     literal = [np.corrcoef(np.roll(rest[0], i), rest[1])[0, 1] for i in range(25)]
     assert r == pytest.approx(literal[0])

@@ -43,3 +43,14 @@ def compared(first: np.ndarray, other: np.ndarray, groups: np.ndarray) -> pd.Dat
     sure = one_sign(each - less.mean(axis=0)) & one_sign(each.mean(axis=0) - less)
     table = mixing.averages(first, groups, other)
     return table.assign(told=told_sides(table[["low", "high"]].to_numpy()[None], sure))
+
+
+def beside_shifts(lens: np.ndarray, outcome: np.ndarray) -> tuple[float, float]:
+    """r of two courses over layers given depth and its square, and its one-sided p value.
+
+    p is the share of circular shifts of one course that have at least this r, itself among them.
+    """
+    depth = np.vander(np.linspace(-1, 1, len(lens)), 3)
+    rest = [x - depth @ np.linalg.lstsq(depth, x, rcond=None)[0] for x in (lens, outcome)]
+    r = [np.corrcoef(np.roll(rest[0], i), rest[1])[0, 1] for i in range(len(lens))]
+    return float(r[0]), float(np.mean(np.asarray(r) >= r[0]))
