@@ -190,17 +190,17 @@ def directions(transfers: Transfers, level: float = 0.0, tolerance: float = FITT
 
     One row per ``model, task, source, target, algorithm``, source = target included:
     ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
-    paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
-    ``level`` with its interval and the other columns of `Transfers.curves`, 0 of a language with
-    itself.
+    paper does not say which checkpoint), NaN without a test set; ``igap`` of one checkpoint at
+    training error ``level`` (`Transfers.losses`), NaN without any, 0 of a language with itself.
     """
-    curves, rows = transfers.curves([level], tolerance), []
+    rows = []
     for kind in dict.fromkeys((run.model, run.source, run.algorithm) for run in transfers.runs):
         names = dict(zip(("model", "source", "algorithm"), kind, strict=True))
-        runs, source = transfers.only(**names).runs, names["source"]
+        only, source = transfers.only(**names), names["source"]
+        lost = only.losses(level, tolerance)
         right = dict.fromkeys(sorted(transfers.task.languages, key=source.__eq__), np.nan)
         for code in right if transfers.task.test else ():
-            wrong = [transfers.wrong(run, "test", code, -1).mean() for run in runs]
+            wrong = [transfers.wrong(run, "test", code, -1).mean() for run in only.runs]
             right[code] = np.mean([1 - share for share in wrong])
         rows += [
             {
@@ -209,13 +209,12 @@ def directions(transfers: Transfers, level: float = 0.0, tolerance: float = FITT
                 "target": x,
                 "accuracy": y,
                 "transfer_gap": right[source] - y,
+                "igap": 0.0 if x == source else np.mean(lost.get((source, x), np.nan)),
             }
             for x, y in right.items()
         ]
-    table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
-    same = table["source"] == table["target"]
-    table.loc[same, ["igap", "low", "high"]] = 0.0
-    return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
+    table = pd.DataFrame(rows)
+    return table[[*DIRECTION, *table.columns.drop(DIRECTION)]]
 
 
 def of_seed(several: Sequence[Transfers], seed: int) -> Transfers:

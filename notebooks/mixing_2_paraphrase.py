@@ -4,8 +4,10 @@ Rajaee and Monz, sections 3.2, 3.3 and 4; Figures 1, 11 and 12. Scores of answer
 (`answers.squad`), by which the paper's tables are made.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,26 @@ def commonest(data: TaskData) -> Grid:
     shape = len(data.sets), len(data.sets), len(data.gold)
     answered = np.full(shape, np.bincount(data.gold.labels).argmax())
     return baseline_grid("commonest label", data.sets, answered)
+
+
+def one_negated(data: TaskData, negators: Mapping[str, str]) -> Grid:
+    """The grid of who calls a pair a contradiction if exactly one sentence denies, else neutral.
+
+    ``negators``: by language a regular expression of words that deny. The answers stand as logits.
+    """
+    denies = [
+        [
+            [bool(re.search(negators[code], x.lower())) for x in part]
+            for part in (few.first, few.second)
+        ]
+        for code, few in data.sets.items()
+    ]
+    first, second = np.moveaxis(np.array(denies), 1, 0)
+    classes = data.gold.classes
+    apart = first[:, None] != second[None]
+    answered = np.where(apart, classes.index("contradiction"), classes.index("neutral"))
+    grid = baseline_grid("one negator", data.sets, answered)
+    return replace(grid, logits=np.eye(len(classes))[answered])
 
 
 def label_aucs(of_seeds: Sequence[Grid], labels: np.ndarray, label: int) -> np.ndarray:
