@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from tests.tables import of
 from xlx.experiment.grids import Grid
 from xlx.measures import information, mixing
 from xlx.measures.mixing import MixingError
+from xlx.text.examples import Examples
 
 LANGUAGES = ("en", "de", "sw")
 ENDS = ["score", "low", "high"]
@@ -418,3 +420,24 @@ def test_auc_of_settings_is_that_of_a_loop() -> None:
     auc = ((first > other) + (first == other) / 2).mean(axis=(-2, -1))
     within, across = np.trace(auc) / 2, (auc[0, 1] + auc[1, 0]) / 2
     assert table["score"].tolist() == pytest.approx([within, across, within - across])
+
+
+def test_one_negator_calls_what_one_sentence_denies_a_contradiction() -> None:
+    classes = ("entailment", "neutral", "contradiction")
+    texts = {
+        "en": (("No dog runs", "A dog runs"), ("A dog runs", "It does not run")),
+        "de": (("Kein Hund rennt", "Ein Hund rennt"), ("Ein Hund rennt", "Er rennt nicht")),
+    }
+    sets = {
+        code: Examples(f"made {code}", code, first, second, np.array([2, 1]), classes, ("a", "b"))
+        for code, (first, second) in texts.items()
+    }
+    data = mixing_tables.TaskData(sets["en"], sets["en"], sets)
+    words = {"en": r"\b(no|not)\b", "de": r"\b(kein|nicht)\b"}
+    grid = mixing_2_paraphrase.one_negated(data, words)
+    assert (grid.predictions == 2).all()
+    assert (grid.logits.argmax(axis=-1) == grid.predictions).all()
+    sets["de"] = replace(sets["de"], first=sets["de"].first[1:] * 2)
+    grid = mixing_2_paraphrase.one_negated(data, words)
+    assert grid.predictions[0, 0].tolist() == grid.predictions[0, 1].tolist() == [2, 2]
+    assert grid.predictions[1, 0].tolist() == grid.predictions[1, 1].tolist() == [1, 2]
