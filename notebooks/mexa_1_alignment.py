@@ -116,7 +116,7 @@ def sentence_places(
 
 @styled
 def sentence_points(places: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """`sentence_places` in the languages of ``names``, one panel per layer (Figure 4)."""
+    """Sentences of some languages as points, one panel per layer (Figure 4)."""
     table = places.assign(language=places["language"].map(names)).dropna()
     shown = looks(names.values(), {})
     pivot = next(iter(shown))
@@ -275,7 +275,7 @@ def above_letters(points: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def above_surface(points: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """`printed_scores` of models against the bag of letters, one point per language.
+    """Printed scores of models against the bag of letters, one point per language.
 
     Above the diagonal a model finds more translations than their spelling does.
     """

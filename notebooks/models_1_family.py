@@ -273,7 +273,7 @@ def standings(
 
 @styled
 def paired_differences(table: pd.DataFrame, ingredients: Mapping[str, str]) -> Figure:
-    """Differences of two models with intervals, one row per ``ingredients``, one panel per task.
+    """Differences of two models with intervals, one row per ingredient, one panel per task.
 
     ``table``: `contrasts`; ``least`` and ``most`` are a wider, thinner interval.
     """

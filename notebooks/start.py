@@ -44,7 +44,7 @@ def _whole(on: Panels) -> None:
 
 @styled
 def form_and_meaning_lines(table: pd.DataFrame, twin: pd.DataFrame) -> Figure:
-    """LD and matched MD over layers, one panel per model (`lenses.by_layer`).
+    """LD and matched MD over layers, one panel per model.
 
     ``twin``: the same of the first model before training, drawn hollow in its panel.
     """
@@ -73,7 +73,7 @@ def form_and_meaning_lines(table: pd.DataFrame, twin: pd.DataFrame) -> Figure:
 
 @styled
 def rival_lines(table: pd.DataFrame, n: int) -> Figure:
-    """Sentences nearer than the translation of ``n``: a line per language, a panel per model."""
+    """Sentences nearer than the translation: a line per language, a panel per model."""
     names = {code: language_label(code) for code in table["language"].unique()}
     # Not the colours of form and meaning.
     _, _, *free = looks(map(str, range(len(names) + 2)), {}).values()
@@ -99,7 +99,7 @@ def rival_lines(table: pd.DataFrame, n: int) -> Figure:
 
 @styled
 def lost_lanes(gaps: pd.DataFrame) -> Figure:
-    """What is lost on translations by target, of a model and of strings (``subject``); in points.
+    """What is lost on translations by target, of a model and of strings, in points.
 
     ``target``, ``subject``, ``lost``, with ``low`` and ``high`` of the model.
     """
@@ -125,7 +125,7 @@ def lost_lanes(gaps: pd.DataFrame) -> Figure:
 
 @styled
 def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
-    """What models add to those of the second text alone, in points of AUC (`mixing_1_nli.gains`).
+    """What models add to those of the second text alone, in points of AUC.
 
     ``cells``, ``added``, ``score``, ``low``, ``high``; all but the first ``added`` are rivals.
     """
@@ -155,7 +155,7 @@ def gain_lanes(table: pd.DataFrame, model: str) -> Figure:
 
 @styled
 def probe_lines(means: pd.DataFrame) -> Figure:
-    """A probe over layers, in its own language and in others (``read``), one line per subject."""
+    """A probe over layers, in its own language and in others, one line per subject."""
     titles = {
         "at home": "read in the language it learnt (at home)",
         "abroad": "read in other languages (abroad)",

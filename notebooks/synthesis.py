@@ -349,7 +349,7 @@ PREDICTORS = {
 
 @styled
 def predictor_lanes(table: pd.DataFrame) -> Figure:
-    """Correlation over languages of each predictor with what a model does there (``outcome``)."""
+    """Correlation over languages of each predictor with what a model does there."""
     shown = looks(PREDICTORS, {"bag": MODELS["bag of subwords"]})
     on = lanes(
         table, "r", "outcome", hue="predictor", width=5.6, lane=0.16, looks=shown, labels=PREDICTORS

@@ -1,5 +1,6 @@
 """How much a notebook gives to read: counted in what is committed (`tests.counts.reading_load`)."""
 
+import json
 import re
 from pathlib import Path
 
@@ -17,8 +18,6 @@ HOUSE = {
     "above 40 words": 0,
     "words a sentence": 20,
 }
-#: Notebooks that are not in it, with what they have: to go down.
-OTHERS = {"report": (1464, 1531, 2, 6, 7, 20)}
 #: Numbers of a sentence in the findings (`tests.test_front_page`).
 MOST_IN_FINDINGS = 4
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -33,11 +32,11 @@ PAGES = [
 ]
 
 
-def too_much(path: Path, most: dict[str, int]) -> dict[str, int]:
+def too_much(path: Path) -> dict[str, int]:
     """What of a notebook is above what is allowed, and a missing "In short"."""
     load = reading_load(path)
-    over = {what: load[what] for what, n in most.items() if load[what] > n}
-    return over | ({"short": 0} if most is HOUSE and not load["short"] else {})
+    over = {what: load[what] for what, n in HOUSE.items() if load[what] > n}
+    return over | ({} if load["short"] else {"short": 0})
 
 
 IDIOM = re.compile(  # what readers could not decode
@@ -48,9 +47,7 @@ IDIOM = re.compile(  # what readers could not decode
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_is_read_in_fifteen_minutes(path: Path) -> None:
-    own = OTHERS.get(path.stem)
-    most = dict(zip(HOUSE, own, strict=True)) if own else HOUSE
-    assert too_much(path, most) == {}
+    assert too_much(path) == {}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -71,3 +68,11 @@ def test_a_typed_sentence_has_at_most_three_numbers(path: Path) -> None:
 def test_no_idiom_of_our_own(path: Path) -> None:
     shown = re.findall(r'"text/markdown": \[.*?\n *\]', path.read_text("utf-8"), re.DOTALL)
     assert [x for text in (*typed(path).values(), *shown) for x in IDIOM.findall(text)] == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_words_for_who_cannot_see_a_figure_hold_no_code(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    told = [output.get("metadata", {}).get("image/png", {}).get("alt", "") for output in outputs]
+    assert [text for text in told if re.search(r"`|\w_\w", text)] == []

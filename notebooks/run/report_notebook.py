@@ -3,7 +3,7 @@
     python -m notebooks.run.report_notebook report MODEL [--quick ...]    # make report
 
 The page is that of `xlx.report.command`. What the notebook asks for was computed a moment ago, so
-it takes its results from the cache.
+it takes its results from the cache. What is typed of the default model and text is left out.
 """
 
 import os
@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from notebooks.run import typed
+from notebooks.run.profiles import notebook_format, read_notebook
 from notebooks.run.runner import NotebookFailed, run_cells
 from xlx.report import inputs
 from xlx.report.report_command import Report
@@ -49,7 +51,8 @@ def executed_copy(target: Path, options: Report, corpus: ParallelCorpus) -> Path
     with tempfile.TemporaryDirectory() as folder:
         ran = Path(folder) / target.name
         run_cells(SOURCE, ran, values, environment)
-        store.write_whole(target, ran.read_bytes())
+        read = typed.without_readings(read_notebook(ran))  # these are typed of the shipped model
+        store.write_whole(target, notebook_format().writes(read).encode())
     return target
 
 

@@ -91,6 +91,16 @@ def lenient(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def without_readings(notebook: NotebookNode) -> NotebookNode:
+    """The notebook less the paragraphs that cells of numbers speak of, and these cells."""
+    for paragraph in paragraphs(notebook):
+        if paragraph.cell is not None:
+            left = [x for x in paragraph.cell.source.split("\n\n") if x != paragraph.text]
+            paragraph.cell.source = "\n\n".join(left)
+    notebook.cells = [x for x in notebook.cells if "numbers" not in x.metadata.get("tags", [])]
+    return notebook
+
+
 def disagreements(notebook: NotebookNode) -> Iterator[str]:
     """`Paragraph.disagreements` of all paragraphs."""
     for paragraph in paragraphs(notebook):

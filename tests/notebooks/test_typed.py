@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from notebooks.run.typed import disagreements, paragraphs
+from notebooks.run.typed import disagreements, paragraphs, without_readings
 from notebooks.run.typed import numbers as numbers_of
 from xlx.results.paths import NOTEBOOKS
 
@@ -58,6 +58,12 @@ def test_numbers_are_written_back_where_the_words_hold(seed: int) -> None:
             assert "-" not in source.replace("mini-2", "")
         else:
             assert typed in source
+
+
+def test_what_is_typed_of_other_models_is_left_out() -> None:
+    book = without_readings(page("It has 3.", "3\n"))
+    assert [cell.source for cell in book.cells] == ["# Title 3\n\n4"]
+    assert without_readings(book) == book
 
 
 def test_what_is_a_number_in_prose() -> None:

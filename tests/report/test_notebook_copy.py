@@ -1,5 +1,6 @@
 """The notebook that a report leaves: what it is given, and what is left where it fails."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_the_notebook_is_given_what_the_report_was(
 
     def noted(source: Path, target: Path, *given: Mapping) -> None:
         runs.append(given)
-        target.write_text("executed", encoding="utf-8")
+        target.write_bytes(source.read_bytes())
 
     monkeypatch.setattr(report_notebook, "run_cells", noted)
     given = [*line, "--pooling", "last", "--special-tokens"]
@@ -42,7 +43,11 @@ def test_the_notebook_is_given_what_the_report_was(
     assert (values["corpus"], values["references"]) == ("wmt24pp", ["none"])
     assert values["reading"] == {"pooling": "last", "special_tokens": True}
     assert printed == {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
-    assert (tmp_path / "out" / "report.ipynb").read_text(encoding="utf-8") == "executed"
+    left = profiles.read_notebook(tmp_path / "out" / "report.ipynb").cells
+    text = "\n\n".join(cell.source for cell in left)
+    assert "**Exercise.**" in text
+    assert not re.search(r"\*\*(In short|Reading|Claim and caveat)\.\*\*", text)
+    assert "numbers" not in [tag for cell in left for tag in cell.metadata.get("tags", [])]
 
 
 def test_a_notebook_that_fails_leaves_the_report(
