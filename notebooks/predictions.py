@@ -389,13 +389,15 @@ def inferred(model: str, premises: str = "right") -> pd.DataFrame | None:
 def beside_premises(model: str) -> pd.DataFrame:
     """`inferred` behind a wrong premise and without any, and how far either is above it.
 
-    A row each: ``share`` over languages, ``more`` with its interval over pairs.
+    A row each: ``share`` over languages, ``more`` with its interval over right premises.
     """
     with_premise = inferred(model).mean(axis=1)
+    pairs = labelled.load_labelled("NLI", "en", "test", source="xnli-whole")
+    groups = np.array(pairs.take(held_out.N_PAIRS, 1).first)
     rows = []
     for premises in ("wrong", "none"):
         rival = inferred(model, premises).mean(axis=1)
-        more = statistics.mean_interval(rival - with_premise, rival.index)
+        more = statistics.mean_interval(rival - with_premise, groups)
         rows.append((premises, rival.mean(), *more))
     return pd.DataFrame(rows, columns=["premises", "share", "more", "low", "high"])
 

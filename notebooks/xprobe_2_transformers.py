@@ -18,6 +18,7 @@ from xlx.plots.style import GUESSING, TINY, styled
 from xlx.subjects.identity import Name
 from xlx.text.parallel import ParallelCorpus
 
+_CELL = ["task", "source", "target"]
 _CEILING = {"color": "black", "linewidth": 1, "linestyle": "-"}
 
 
@@ -27,16 +28,15 @@ def best_layers(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_rivals(cells: pd.DataFrame, subject: str, rivals: Sequence[str]) -> pd.DataFrame:
-    """A subject less its strongest rival on each task, each at its best layer, paired by language.
+    """A subject less its strongest rival on each task, each at its best layer, paired by cell.
 
     Strongest and best are highest on average over languages. By task: ``accuracy``, the ``rival``
-    and its ``rival_accuracy``, and ``difference`` with ``low`` and ``high`` (Student, 95 %, over
-    ``n`` languages that are learnt in).
+    and its ``rival_accuracy``, and ``difference`` with ``low`` and ``high`` (`over_languages`).
     """
     best = best_layers(over_languages(cells))[["subject", "task", "layer"]]
     at_best = cells.merge(best, on=["subject", "task", "layer"])
-    by_language = at_best.groupby(["task", "source", "subject"], sort=False)["accuracy"].mean()
-    wide = by_language.unstack("subject")
+    by_cell = at_best.groupby([*_CELL, "subject"], sort=False)["accuracy"].mean()
+    wide = by_cell.unstack("subject")
     rival = wide.groupby("task", sort=False).mean()[[*rivals]].idxmax(axis=1)
     columns = wide.columns.get_indexer(wide.index.get_level_values("task").map(rival))
     other = wide.to_numpy()[np.arange(len(wide)), columns]

@@ -49,6 +49,10 @@ def test_a_line_carries_between_models_of_one_law_alone() -> None:
     left = true - np.polyval(line, mu["other"])
     expected = 1 - (left**2).sum() / ((true - true.mean()) ** 2).sum()
     assert lines.loc[("first", "other"), "r2"] == pytest.approx(expected)
+    above = lines.loc[("first", "other"), "above"]
+    low, high = map(float, above.partition("(")[2][:-1].split(" to "))
+    assert above.startswith(f"{left.mean():.2f} (")
+    assert low < left.mean() < high
     assert (lines["low"] <= lines["r2"]).all()
     assert (lines["r2"] <= lines["high"]).all()
 

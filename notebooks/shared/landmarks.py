@@ -49,7 +49,7 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
     table = pd.read_csv(paths.PUBLISHED / "mexa" / "table1_performance_and_mexa.csv")
     table = table.query("group == 'FLORES' and item == 'mu_Max' and model != 'AVG'")
     mu = measured.mexa["raw"].pooled("max")["mu"]
-    here = mu.mean(), *(statistics.interval(mu.mean(), mu.sem()) if len(mu) > 2 else here[1:])
+    here = statistics.mean_interval(mu.to_numpy(), mu.index)
     differs = (
         f"{len(mu)} languages, not {table['n_languages'].dropna().iloc[0]:.0f}; "
         f"{len(measured.corpus)} sentences of this text, not 100 of FLORES-200 (MEXA falls with "

@@ -34,7 +34,6 @@ preprocessing = deferred("sklearn.preprocessing")
 #: The topics of SIB-200 in tables of downstream scores.
 TOPIC_TASK = "SIB-200"
 #: Draws of families for the interval of an R².
-_N_DRAWS = 2000
 #: Behind the name of a model in tables: its untrained twin.
 UNTRAINED = ", untrained"
 
@@ -208,11 +207,12 @@ def differences_of_r(
     ``wide``: one row per language, one column per measure; columns ``given`` are held. A row for
     each of ``pairs``: ``r`` and ``of other``, without their signs, and the ``difference`` with its
     interval: each family is left out of both, so that what the two share does not widen it
-    (jackknife, Student's t).
+    (jackknife, Student's t of the effective number of families).
     """
     codes, groups = pd.factorize(families.loc[wide.index])
     without = np.vstack([np.ones(len(wide)), codes != np.arange(len(groups))[:, None]])
     y = outcome.loc[wide.index].to_numpy(float)
+    freedom = len(wide) ** 2 / (np.bincount(codes) ** 2).sum()
 
     def r_of(column: Hashable) -> np.ndarray:
         held = (wide[x].to_numpy(float) for x in given)
@@ -223,7 +223,7 @@ def differences_of_r(
     for measure, other in pairs:
         both = r_of(measure), r_of(other)
         apart = both[0] - both[1]
-        ends = statistics.left_out_interval(apart[0], apart[1:])
+        ends = statistics.left_out_interval(apart[0], apart[1:], freedom)
         rows.append((measure, other, both[0][0], both[1][0], apart[0], *ends))
     columns = ["measure", "other", "r", "of other", "difference", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
@@ -238,25 +238,26 @@ def carried_lines(
     """A line of one model, outcome on μ over languages, left as it is and read in each other.
 
     ``mu``, ``outcomes``: language by model. A row per ``line`` and ``model``: ``r2``, 1 - errors /
-    spread, with ``low, high``: families of the second model drawn with replacement.
+    spread, with ``low, high``: of log(1 - r2), each family left out (jackknife, Student's t of the
+    effective number of families); ``above``, as text: how far outcomes are above the line in the
+    mean, with an interval over families.
     """
     mu, outcomes = mu.dropna().align(outcomes.dropna(), "inner", axis=0)
     codes, names = pd.factorize(mu.index.map(families))
-    draws = np.random.default_rng(0).multinomial(
-        len(names), np.full(len(names), 1 / len(names)), _N_DRAWS
-    )
-    counts = np.vstack([np.ones(len(names)), draws])[:, codes]  # all as they are, then the draws
+    chosen = np.vstack([np.ones(len(mu)), codes != np.arange(len(names))[:, None]])
+    freedom = len(mu) ** 2 / (np.bincount(codes) ** 2).sum()
     rows = []
     for line, model in product(outcomes, outcomes):
         true = outcomes[model].to_numpy()
         error = true - np.polyval(np.polyfit(mu[line], outcomes[line], 1), mu[model])
-        mean = counts @ true / counts.sum(axis=1)
-        spread = counts @ true**2 - counts.sum(axis=1) * mean**2
-        with np.errstate(divide="ignore", invalid="ignore"):  # of one language, drawn again
-            r2 = 1 - counts @ error**2 / spread
-            ends = np.nanquantile(r2[1:], [0.025, 0.975])
-        rows.append((line, model, r2[0], *ends))
-    return pd.DataFrame(rows, columns=["line", "model", "r2", "low", "high"])
+        mean = chosen @ true / chosen.sum(axis=1)
+        spread = chosen @ true**2 - chosen.sum(axis=1) * mean**2
+        lost, *left_out = np.log(chosen @ error**2 / spread)
+        ends = statistics.left_out_interval(lost, np.array(left_out), freedom)
+        r2 = 1 - np.exp([lost, *ends[::-1]])
+        above = "{:.2f} ({:.2f} to {:.2f})".format(*statistics.mean_interval(error, codes))
+        rows.append((line, model, *r2, above))
+    return pd.DataFrame(rows, columns=["line", "model", "r2", "low", "high", "above"])
 
 
 # --- chance ---------------------------------------------------------------------------------------

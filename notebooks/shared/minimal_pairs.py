@@ -31,7 +31,7 @@ from xlx.experiment.scoring import (
     as_subject,
     cached,
 )
-from xlx.measures import statistics
+from xlx.measures import mixing, statistics
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import Curves, curves
 from xlx.plots.style import GUESSING, handle, styled
@@ -350,38 +350,22 @@ def beyond(
 
 
 def _over_languages(score: np.ndarray, language_of: np.ndarray, where: np.ndarray) -> pd.DataFrame:
-    """Means by language and over languages of scores ``(n_layers, n)``, documents left out."""
-    codes, language = np.unique(language_of, return_inverse=True)
-    names, document = np.unique(where, return_inverse=True)
-    cells = np.zeros((len(language_of), len(codes), len(names)))
-    cells[np.arange(len(language_of)), language, document] = 1
-    n, sums = cells.sum(axis=0), np.einsum("li,icd->lcd", score, cells)
-    whole, rows = n.sum(axis=1), []
-    with np.errstate(invalid="ignore"):  # a language of one document has no interval
-        left = (sums.sum(axis=-1, keepdims=True) - sums) / (whole[:, None] - n)
-    means = sums.sum(axis=-1) / whole
-    for c, code in enumerate([*codes, MEAN]):
-        chosen = slice(c, c + 1) if code != MEAN else slice(None)
-        present = n[chosen].sum(axis=0) > 0
-        value = means[:, chosen].mean(axis=1)
-        error = statistics.left_out_error(
-            value, left[:, chosen].mean(axis=1)[:, present], n[chosen].sum(axis=0)[present]
-        )
-        low, high = statistics.interval(value, error)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "layer": range(len(value)),
-                    "depth": np.linspace(0, 1, len(value)),
-                    "language": code,
-                    "share": value,
-                    "low": low,
-                    "high": high,
-                    "n": int(whole[chosen].sum()),
-                }
-            )
-        )
-    return pd.concat(rows)
+    """Means of scores ``(n_layers, n)`` by language and over these, intervals over documents."""
+    groups, tables = mixing.Groups.named(len(where), where), []
+    codes, language, counts = np.unique(language_of, return_inverse=True, return_counts=True)
+    for code in [*codes, MEAN]:
+        chosen = (language_of == code) | (code == MEAN)
+        weights = chosen / counts[language]
+        with np.errstate(all="ignore"):  # a language of one document has no interval
+            estimate = groups.estimate((score * weights)[None], weights=weights)
+            both = mixing.share_ends(estimate)
+        tied = (estimate.half < statistics.SLACK) & (estimate.score * (1 - estimate.score) > 0)
+        low, high = np.where(tied, estimate.score, both)
+        ends = {"share": estimate.score, "low": low, "high": high}
+        layer = np.arange(len(score))
+        table = pd.DataFrame({"layer": layer, "depth": layer / max(1, layer[-1]), "language": code})
+        tables.append(table.assign(**ends, n=int(chosen.sum())))
+    return pd.concat(tables)
 
 
 def shares_by_side(

@@ -50,7 +50,7 @@ def test_a_difference_of_correlations_is_paired() -> None:
     apart = [
         np.subtract(*(abs(np.corrcoef(wide.loc[x, k], y[x])[0, 1]) for k in "ab")) for x in left
     ]
-    half = stats.t.ppf(0.975, 19) * np.sqrt(
+    half = stats.t.ppf(0.975, 20) * np.sqrt(
         19 / 20 * (np.subtract(apart, row.difference) ** 2).sum()
     )
     assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half))

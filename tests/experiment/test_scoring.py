@@ -85,9 +85,21 @@ def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> 
         np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
 
 
+def shuffled_text(text: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
+    """A text whose translations or names of languages are shuffled, by `scoring.moves`."""
+    moved = scoring.moves(text, how, seed, [[code] for code in text.languages[1:]])
+    (_, left), *_ = moved.values()  # the first language stays where it is
+    rest = text.drop(set(range(len(text))) - set(left.tolist()))
+    sentences = {
+        code: tuple(text.sentences[x][i] for x, i in zip(*source, strict=True))
+        for code, source in moved.items()
+    }
+    return replace(rest, name=f"{text.name}, {how} shuffled", sentences=sentences)
+
+
 def test_every_measure_has_every_control(grouped: ParallelCorpus) -> None:  # noqa: F811
     names = list(measures.registered())
-    texts = [grouped, *(scoring.shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
+    texts = [grouped, *(shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
     table = scored(names, SUBJECTS, texts, ["raw", "centred"], by=[])
     assert len(table) == len(names) * 3 * 5 * 2
     assert not table["score"].isna().any()
@@ -135,10 +147,10 @@ def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> Non
     wide = replace(
         grouped, sentences={x: tuple(map(str.upper, y)) for x, y in grouped.sentences.items()}
     )
-    moved = scoring.shuffled_text(wide, "translations", seed=2)
+    moved = shuffled_text(wide, "translations", seed=2)
     assert moved.sentences["de"] == wide.sentences["de"] != moved.sentences["en"]
     assert sorted(moved.sentences["en"]) == sorted(wide.sentences["en"])
-    dealt = scoring.shuffled_text(wide, "labels", seed=2)
+    dealt = shuffled_text(wide, "labels", seed=2)
     for i in range(len(wide)):
         at = [{text.sentences[x][i] for x in wide.languages} for text in (wide, dealt)]
         assert at[0] == at[1]

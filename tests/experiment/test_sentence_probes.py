@@ -208,7 +208,8 @@ def test_an_interval_stays_where_scores_live_and_needs_three_languages(seed: int
     drawn = np.random.default_rng(seed).uniform(0.5, 1, 3).round(3)
     accuracy = [*drawn, 0.05, 0.581, 0.5, 1]
     by = ["a"] * 3 + ["b"] * 2 + ["c"] * 2
-    cells = pd.DataFrame({"task": by, "accuracy": accuracy})
+    codes = [*"xyz", *"xy", *"xy"]
+    cells = pd.DataFrame({"task": by, "source": codes, "target": codes, "accuracy": accuracy})
     share = sentence_probes.over_languages(cells, ["task"]).set_index("task")
     assert share["accuracy"].tolist() == pytest.approx([drawn.mean(), 0.3155, 0.75])
     assert share.loc[["b", "c"], ["low", "high"]].isna().all(axis=None)

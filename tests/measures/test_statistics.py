@@ -175,6 +175,34 @@ def test_the_interval_of_a_mean_over_equal_groups_is_students() -> None:
     assert np.isnan(ends).all()
 
 
+@pytest.mark.parametrize("shared", [0.0, 0.3, 0.9])
+def test_intervals_of_means_over_pairs_of_languages_cover(shared: float) -> None:
+    """Of 42 ordered pairs of seven languages that share effects of source and target."""
+    rng = np.random.default_rng(8)
+    pairs = np.array([(i, j) for i in range(7) for j in range(7) if i != j])
+    held, naive = 0, 0
+    for _ in range(600):
+        of_language = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=7)
+        values = np.sqrt(shared / 2) * (of_language[pairs[:, 0], 0] + of_language[pairs[:, 1], 1])
+        values += np.sqrt(1 - shared) * rng.standard_normal(42)
+        _, low, high = statistics.language_interval(values, pairs)
+        held += low <= 0 <= high
+        naive += stats.ttest_1samp(values, 0).pvalue > 0.05
+    assert 0.9 <= held / 600 <= 0.985
+    assert shared == 0 or naive / 600 < 0.85
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_interval_of_single_languages_is_students_and_a_hub_is_given(seed: int) -> None:
+    values, codes = np.random.default_rng(seed).random(6), np.arange(6)
+    single = statistics.language_interval(values, np.stack([codes, codes], 1))
+    expected = stats.ttest_1samp(values, 0).confidence_interval()
+    assert single == pytest.approx((values.mean(), *expected))
+    from_hub = statistics.language_interval(values, np.stack([np.full(6, 9), codes], 1))
+    assert from_hub == pytest.approx(single)
+    assert np.isnan(statistics.language_interval(values[:2], np.array([[0, 1], [1, 0]]))[1:]).all()
+
+
 def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
     pairs = language_pairs(6, 0, 0.5)
     several = pd.concat(
@@ -399,7 +427,8 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
         held = np.nansum(matrix, axis=0) + np.nansum(matrix, axis=1)
         left_out = (np.nansum(matrix) - held) / (39 * 38)
         error = statistics.left_out_error(np.nanmean(matrix), left_out, np.ones(40))
-        low, high = statistics.interval(np.nanmean(matrix), error)
+        width = statistics.half_width(error)
+        low, high = np.nanmean(matrix) - width, np.nanmean(matrix) + width
         covered += low <= truth <= high
     assert 0.92 <= covered / 400 <= 0.98
 

@@ -4,7 +4,7 @@ A *subject* gives the sentences of a corpus vectors, layer by layer: a model or 
 untrained twin (`before_training`), a bag of its subwords, the length of sentences alone, any
 function. A *measure* is a formula on the similarity block of two languages
 (`xlx.measures.abx.Measure`), or MD with B as a mask allows. A *text* is a corpus, or one that is
-shuffled (`shuffled_text`). So every measure has every control, with its interval over documents.
+shuffled (`moves`). So every measure has every control, with its interval over documents.
 
 What is stored is one measure of one subject in one space on one text: a new measure leaves the
 entries of all others as they are, and the vectors are read once for all that is missing. What else
@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from itertools import combinations, groupby, product
 from typing import Any
@@ -237,9 +237,7 @@ SHUFFLES = ("translations", "documents", "lengths", "labels")
 Moved = dict[str, tuple[ndarray, ndarray]]
 
 
-def moves(
-    corpus: ParallelCorpus, how: str, seed: int, moved: Sequence[Sequence[str]] | None = None
-) -> Moved:
+def moves(corpus: ParallelCorpus, how: str, seed: int, alike: Sequence[Sequence[str]]) -> Moved:
     """What takes the place of each sentence, so that a score loses what it is of.
 
     "translations": sentences of a language are in another order, so that no A is a translation, and
@@ -247,8 +245,8 @@ def moves(
     style; "lengths": each changes places with the one next in length; "labels": at every position
     the languages change names, and LD must be at one half.
 
-    ``moved`` are the languages that move, those of a group alike; by default all but the first,
-    each in its own way. Sentences without another place (alone in their document) are left out.
+    ``alike`` are the languages that move, those of a group in one way. Sentences without another
+    place (alone in their document) are left out.
     """
     checks.one_of(how, SHUFFLES, "shuffle")
     n, rng = len(corpus), np.random.default_rng(seed)
@@ -256,7 +254,6 @@ def moves(
     if how == "labels":
         names = rng.permuted(np.tile(corpus.languages, (n, 1)), axis=1)
         return {language: (names[:, i], positions) for i, language in enumerate(corpus.languages)}
-    alike = [[x] for x in corpus.languages[1:]] if moved is None else moved
     if how == "lengths":
         alike = [[x] for group in alike for x in group]  # no two languages have the same lengths
     labels = np.array(parallel.documents(corpus)) if how == "documents" else np.zeros(n)
@@ -276,18 +273,6 @@ def moves(
         orders |= dict.fromkeys(group, order)
     left = positions if how == "lengths" else np.sort(np.concatenate(circles))
     return {code: (np.full(len(left), code), orders[code][left]) for code in corpus.languages}
-
-
-def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
-    """A text whose translations or names of languages are shuffled, by `moves`."""
-    moved = moves(corpus, how, seed)
-    (_, left), *_ = moved.values()  # the first language stays where it is
-    rest = corpus.drop(set(range(len(corpus))) - set(left.tolist()))
-    sentences = {
-        code: tuple(corpus.sentences[x][i] for x, i in zip(*source, strict=True))
-        for code, source in moved.items()
-    }
-    return replace(rest, name=f"{corpus.name}, {how} shuffled", sentences=sentences)
 
 
 # --- one entry ------------------------------------------------------------------------------------

@@ -20,14 +20,11 @@ from numpy import ndarray
 from pandas import DataFrame
 
 from xlx.experiment.scoring import Subject, as_subject
-from xlx.measures import probes
+from xlx.measures import probes, statistics
 from xlx.measures.sentence_tasks import TASK_PARTS, ProbingTask, TaskPart
 from xlx.results import checks, ledger, work
-from xlx.results.deferred import deferred
 from xlx.subjects.identity import Name
 from xlx.text.languages import joined_words
-
-stats = deferred("scipy.stats")
 
 #: Bytes of states that probes are trained on in one go: tasks together train faster than alone.
 _MEMORY = 2**27
@@ -132,19 +129,19 @@ def over_languages(
     by: Sequence[str] = ("subject", "task", "layer"),
     bounds: tuple[float, float] = (0, 1),
 ) -> DataFrame:
-    """Means of cells over languages, or pairs of them, with Student's 95 % interval over these.
+    """Means of cells, of a ``source`` and a ``target``, with `statistics.language_interval`.
 
-    The interval is cut at the ``bounds`` of the scores, and NaN where there are fewer than three
-    (Student's t of two reaches 13 standard errors).
+    The interval is cut at the ``bounds`` of the scores.
     """
     known = ["accuracy", "chance", "control_accuracy", "compression"]
     groups = cells.groupby(list(by), sort=False)
-    means, n = groups[[x for x in known if x in cells]].mean(), groups.size()
-    spread = groups["accuracy"].std(ddof=1).where(n > 2)
-    half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * spread / np.sqrt(n)
-    ends = {"low": means["accuracy"] - half, "high": means["accuracy"] + half}
-    cut = {name: end.clip(*bounds) for name, end in ends.items()}
-    return means.assign(**cut, n=n).reset_index()
+    means, number = groups[[x for x in known if x in cells]].mean(), groups.ngroup().to_numpy()
+    codes, _ = statistics.language_codes(cells, ("source", "target"))
+    values = cells["accuracy"].to_numpy()
+    chosen = [number == i for i in range(len(means))]
+    ends = [statistics.language_interval(values[x], codes[x])[1:] for x in chosen]
+    low, high = np.clip(np.reshape(ends, (-1, 2)), *bounds).T
+    return means.assign(low=low, high=high).reset_index()
 
 
 def _columns(

@@ -180,7 +180,9 @@ def crossed_interval(values: ndarray, groups: ndarray) -> tuple[float, float, fl
     ``values`` has one row per seed of the same n examples, and ``groups``, ``(n,)``, tells which of
     these hang together (a premise has three hypotheses). Seeds, groups and what is left are three
     sources of variance (two-way analysis, Searle, Casella and McCulloch 1992); Student's t with
-    Satterthwaite's degrees of freedom. With one seed it is over the groups alone. ValueError for
+    Satterthwaite's degrees of freedom. With one seed it is over the groups alone. In simulations
+    that holds 95 % with five seeds, 93 with three that differ much, 88 to 91 with two; with one and
+    a group much larger than the others 68 to 83 (`mixing.averages` holds more). ValueError for
     fewer than two groups, or groups of other examples.
     """
     values = np.atleast_2d(np.asarray(values, float))

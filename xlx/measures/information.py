@@ -75,7 +75,8 @@ def bits_beyond(base: ndarray, added: ndarray, positive: ndarray, groups: ndarra
     a third seed, of ``base`` or ``added``; `N_FOLDS` folds of whole groups, and the log loss of
     what is held out, of the former less the latter. A constant for a class costs nothing, as the
     regression has its own. Arrays as of `auc_beyond`; returns ``(S, ..., n)``, NaN of fewer than
-    three seeds.
+    three seeds. Rows share seeds of ``base``: where seeds differ much, `igap.crossed_interval` of
+    three or five rows holds 88 to 90 % in simulations.
     """
     odds = [evidence(x) for x in (base, added)]
     places = np.unique(groups, return_inverse=True)[1]

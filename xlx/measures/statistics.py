@@ -90,12 +90,6 @@ def half_width(error: ndarray | float, freedom: float = np.inf) -> ndarray:
     return stats.t.ppf((1 + LEVEL) / 2, freedom) * np.asarray(error)
 
 
-def interval(score: ndarray | float, error: ndarray | float) -> tuple[ndarray, ndarray]:
-    """Normal 95 % interval of a score in [0, 1], cut there: (low, high)."""
-    width = half_width(error)
-    return np.clip(score - width, 0, 1), np.clip(score + width, 0, 1)
-
-
 def left_out_interval(
     score: float, left_out: ndarray, freedom: float | None = None
 ) -> tuple[float, float]:
@@ -115,12 +109,41 @@ def mean_interval(values: ndarray, groups: ndarray) -> tuple[float, float, float
 
     Languages hang together by family. The delete-a-group jackknife, with Student's t of the
     effective number of groups, n² / Σ size² (Carter, Schnepel and Steigerwald 2017). In simulations
-    of 22 families of 1 to 79 languages 94 to 97 % are held; with k - 1 degrees 88 to 92.
+    of 22 families of 1 to 79 languages 94 to 97 % are held; with k - 1 degrees 88 to 92. Of three
+    to five groups 87 to 94 % are.
     """
     _, places, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     n, mean = len(values), float(np.mean(values))
     left_out = (np.sum(values) - np.bincount(places, values)) / np.maximum(n - sizes, 1)
     return mean, *left_out_interval(mean, left_out, n**2 / (sizes**2).sum())
+
+
+def language_interval(values: ndarray, languages: ndarray) -> tuple[float, float, float]:
+    """The mean of ``values``, ``(n,)``, and its 95 % interval over languages: (mean, low, high).
+
+    ``languages``, numbers ``(n, 2)``: a value is of a pair, or of one language that stands twice.
+    Pairs share languages, so the delete-a-language jackknife, a pair's noise subtracted once, and
+    Student's t of the languages less one, as in `correlation`. In simulations of all pairs of 5 to
+    14 languages 92 to 97 % are held; with pairs as if independent, 53 to 79. A language
+    that is in every pair is taken as given. NaN of fewer than three: Student's t of two reaches 13
+    standard errors.
+    """
+    mean = float(np.mean(values))
+    there = (languages == np.unique(languages)[:, None, None]).any(2)
+    there = there[~there.all(1)]
+    if (n := len(there)) < 3:
+        return mean, np.nan, np.nan
+    left_out = (np.sum(values) - there @ values) / (~there).sum(1)
+    variance = left_out_error(mean, left_out, np.ones(n)) ** 2
+    part = (values - mean) / len(values) * (there.sum(0) == 2)
+    half = half_width(_pairs_once(variance, languages, part), n - 1)
+    return mean, mean - half, mean + half
+
+
+def _pairs_once(variance: ndarray, rows: ndarray, part: ndarray) -> ndarray:
+    """Standard error of what a pair's noise, ``part`` by row, is twice in the variance of."""
+    of_pair = np.bincount((rows.max() + 1) * rows.min(1) + rows.max(1), part)
+    return np.sqrt(np.maximum(variance - (of_pair**2).sum(), variance / 2))
 
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -211,8 +234,7 @@ def correlation(
     # what a row adds to z; none where it has no second language
     part = first[0] * second[0] - value / 2 * (first[0] ** 2 + second[0] ** 2)
     part *= np.cosh(z) ** 2 * np.ptp(rows, axis=1).astype(bool)
-    of_pair = np.bincount(n * rows.min(1) + rows.max(1), part)
-    error = np.sqrt(np.maximum(variance - (of_pair**2).sum(), variance / 2))
+    error = _pairs_once(variance, rows, part)
     half = half_width(np.nan_to_num(error, nan=np.inf), max(n - 1, 1))
     df = len(rows) - 2 - len(given)
     with np.errstate(divide="ignore"):

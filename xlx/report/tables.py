@@ -416,7 +416,7 @@ def sentence_rows(measured: Measured) -> DataFrame:
         table["read"] = np.where(table["source"] == table["target"], "at home", "abroad")
         table["chance"] = 1 / table["classes"]
         cells = table.groupby([*keys, "source", "target"], sort=False)[["accuracy", "chance"]]
-        return over_languages(cells.mean(), keys).set_index(keys)
+        return over_languages(cells.mean().reset_index(), keys).set_index(keys)
 
     rows = means(subject(measured.model))
     for label in (UNTRAINED, scoring.BAG):
