@@ -1,5 +1,6 @@
 """Masks on B by their definition, and what they take away."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,3 +129,16 @@ def test_pages_say_the_share_that_like_length_has(page: str, words: str) -> None
     text = (paths.NOTEBOOKS / page).read_text(encoding="utf-8").replace(r"\"", '"')
     share = 100 * constraints.CONSTRAINTS["like"].parameters["share"]
     assert f"{words} {share:g} %" in text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_parameter_is_read_as_written_or_refused(seed: int, grouped: ParallelCorpus) -> None:
+    draw = random.Random(seed)
+    share = draw.choice([0.05, 0.2, 0.5, 2.0])
+    spelt = draw.choice(["{}", " {} ", "{:e}", "{:.3f}"]).format(share)
+    name = f"like length (share{draw.choice(['=', ' = ', '= '])}{spelt})"
+    (part,) = constraints.constraints(name, grouped)
+    assert part.parameters["share"] == share
+    wrong = draw.choice(["-1", "nan", "inf", "20%", "abc", "", "0,2", "1 2", "--3"])
+    with pytest.raises(ValueError, match=r"share|parameter"):
+        constraints.constraints(f"like length (share={wrong})", grouped)

@@ -85,21 +85,9 @@ def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> 
         np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
 
 
-def shuffled_text(text: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
-    """A text whose translations or names of languages are shuffled, by `scoring.moves`."""
-    moved = scoring.moves(text, how, seed, [[code] for code in text.languages[1:]])
-    (_, left), *_ = moved.values()  # the first language stays where it is
-    rest = text.drop(set(range(len(text))) - set(left.tolist()))
-    sentences = {
-        code: tuple(text.sentences[x][i] for x, i in zip(*source, strict=True))
-        for code, source in moved.items()
-    }
-    return replace(rest, name=f"{text.name}, {how} shuffled", sentences=sentences)
-
-
 def test_every_measure_has_every_control(grouped: ParallelCorpus) -> None:  # noqa: F811
     names = list(measures.registered())
-    texts = [grouped, *(shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
+    texts = [grouped, *(scoring.shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
     table = scored(names, SUBJECTS, texts, ["raw", "centred"], by=[])
     assert len(table) == len(names) * 3 * 5 * 2
     assert not table["score"].isna().any()
@@ -147,10 +135,10 @@ def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> Non
     wide = replace(
         grouped, sentences={x: tuple(map(str.upper, y)) for x, y in grouped.sentences.items()}
     )
-    moved = shuffled_text(wide, "translations", seed=2)
+    moved = scoring.shuffled_text(wide, "translations", seed=2)
     assert moved.sentences["de"] == wide.sentences["de"] != moved.sentences["en"]
     assert sorted(moved.sentences["en"]) == sorted(wide.sentences["en"])
-    dealt = shuffled_text(wide, "labels", seed=2)
+    dealt = scoring.shuffled_text(wide, "labels", seed=2)
     for i in range(len(wide)):
         at = [{text.sentences[x][i] for x in wide.languages} for text in (wide, dealt)]
         assert at[0] == at[1]
@@ -185,3 +173,11 @@ def test_few_calls_lead_from_a_cell_to_the_comparison(
     print(*chains[0], sep="\n")
     assert len(chains[0]) <= 6
     assert len({module for module, _ in chains[0]}) <= 4
+
+
+def test_two_functions_of_one_name_are_refused(grouped: ParallelCorpus) -> None:  # noqa: F811
+    drawn = [lambda texts, _, k=k: np.eye(len(texts)) + k for k in (0, 1)]
+    subjects = [FunctionSubject("z", function=function) for function in drawn]
+    with pytest.raises(ValueError, match="two functions are called z"):
+        scored(["MD"], subjects, [grouped])
+    assert len(scored(["MD"], [subjects[0], subjects[0]], [grouped])) == 2

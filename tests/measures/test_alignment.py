@@ -8,7 +8,7 @@ from scipy.spatial.distance import cosine
 
 from tests.measures.planted import alike
 from tests.measures.test_discrimination import random_vectors
-from xlx.measures import abx, registered
+from xlx.measures import abx, alignment, registered
 
 CKA = ["CKA", "biased CKA"]
 
@@ -64,3 +64,12 @@ def test_crowded_cosines_keep_their_digits() -> None:
     # CKA does not depend on what all vectors have in common, beyond what float32 lost of them
     assert found[:2] == pytest.approx([pearson, expected], rel=1e-4)
     assert found[2] == pytest.approx(*scored(first, second, "biased CKA"), abs=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 60.0, 300.0])
+def test_centring_is_of_directions_in_any_arithmetic(scale: float) -> None:
+    vectors = random_vectors(12, 16, 3, "ab")
+    small = {code: (scale * v).astype(np.float16) for code, v in vectors.items()}
+    for code, moved in alignment.centred(small).items():
+        exact = small[code].astype(float)
+        np.testing.assert_allclose(moved, exact - exact.mean(axis=0))

@@ -1,5 +1,6 @@
 """`xlx abx`, and what it shares with `mexa`: saved vectors, checkpoints; what is refused."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,14 @@ import pandas as pd
 import pytest
 
 from tests import tiny
+from xlx.experiment.minimal_pairs import load_pairs
 from xlx.experiment.scoring import BAG, LENGTH_ALONE
 from xlx.measures import abx, mexa
+from xlx.report.command import main
 from xlx.report.tables import UNTRAINED
 from xlx.subjects import loading, states
 from xlx.text import parallel
+from xlx.text.files import TextError
 
 CODES = ("en", "de", "sw")
 PAIRS = """A,B,X,kind,document
@@ -234,3 +238,40 @@ def test_runs_that_are_none(tmp_path: Path, run: Path, text: Path, refused: Call
     # now it is a model itself, and its checkpoints have to be asked for
     asked = refused("mexa", run, "--text", text, "--checkpoints")
     assert "none of its 3 checkpoints" in asked
+
+
+def test_what_would_be_passed_over_is_refused(
+    tmp_path: Path, text: Path, capsys: pytest.CaptureFixture
+) -> None:
+    first, other, out = (tmp_path / x for x in ("first", "other", "out"))
+    for seed, folder in enumerate((first, other)):
+        tiny.save(folder, seed=seed, layers=1)
+    base = ["--text", str(text), "--out", str(out)]
+    assert main(["abx", str(first), *base]) == 0
+    page = (out / "abx.html").read_bytes()
+    refusals = {
+        ("abx", str(other), *base): "abx.html is of another model: name another folder",
+        ("abx", str(first), *base, "--tasks", "no.csv"): "--tasks is of MEXA, and not of ABX",
+        ("mexa", str(first), *base, "--pivots", "all", "--pivot", "de"): "--pivot is of one pivot",
+        ("mexa", str(first), *base, "--pivots", "all", "--tasks", "x"): "--tasks is of one pivot",
+    }
+    capsys.readouterr()
+    for given, said in refusals.items():
+        assert main(given) == 2
+        assert said in capsys.readouterr().err
+    assert (out / "abx.html").read_bytes() == page
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"A": "a b", "B": "a\u200b b", "X": "x"}] * 2, "pair 1: B is A"),
+        ([{"A": "a", "B": "b", "X": "x", "document": "d"}, {"A": "a", "B": "b"}], "pair 2: X is"),
+        ([{"A": "a", "B": "b", "X": "x", "document": y} for y in ("d", None)], "pair 2: document"),
+    ],
+)
+def test_pairs_with_gaps_are_named(tmp_path: Path, rows: list[dict], said: str) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(TextError, match=said):
+        load_pairs(file)

@@ -256,3 +256,22 @@ def test_a_quick_report_is_of_few_languages_unless_they_are_named() -> None:
     assert quick_languages(text, "fi")[0] == "fi"
     other = text.select(["fi", "sv", "da", "en"])
     assert quick_languages(other) == ["en", "fi", "sv", "da"]
+
+
+@pytest.mark.parametrize("written", ["[]", '{"models": null}', "{bad", "", "3"])
+def test_a_file_of_another_program_is_not_written_over(tmp_path: Path, written: str) -> None:
+    (tmp_path / "report.json").write_text(written)
+    with pytest.raises(ValueError, match="holds another report"):
+        report_command.check_free(tmp_path, {"models": ["m"], "text": "t"})
+    assert (tmp_path / "report.json").read_text() == written
+
+
+def test_a_number_that_is_none_is_null_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_command, "answers_of", lambda *_: [])
+    monkeypatch.setattr(report_command, "report_page", lambda *_: "")
+    report_command.write_report(tmp_path, {}, {"models": ["m"], "value": float("nan")})
+    text = (tmp_path / "report.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)["value"] is None

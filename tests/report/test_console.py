@@ -28,3 +28,13 @@ def test_threads_sleep_while_they_wait() -> None:
     )
     assert ran.stdout.split() == ["2", "PASSIVE", "False"]  # a refusal costs no torch
     assert "no/such/model" in ran.stderr
+
+
+def test_a_command_without_a_terminal_ends() -> None:
+    ran = subprocess.run(
+        f"'{sys.executable}' -m xlx.report.command --help >&- 2>&-",
+        shell=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert ran.returncode == 0

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shared import landmarks
 from tests import tiny
 from tests.measures import csls
-from tests.report.conftest import LANGUAGES, N, Written
+from tests.report.conftest import Written
 from tests.tables import of
 from xlx import measures
 from xlx.experiment import probing, scoring
@@ -136,18 +135,6 @@ def test_families_of_languages_beyond_the_paper() -> None:
         "ace_Arab": ("Acehnese", "Austronesian", "Arab"),
     }
     assert {code: kind_of_language(code) for code in known} == known
-
-
-def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Written) -> None:
-    corpus = parallel.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)
-    table = landmarks.beside_printed([Measured(reported_model("mini-infoxlm"), corpus)])
-    table = table.set_index("printed_of")
-    assert table.loc["Llama 3.1 70B", "printed"] == 0.7725
-    coverage = of(written.tables["coverage"], model="mini-infoxlm", states="raw", layers="max")
-    assert table.loc["Llama 3.1 70B", "here"] == pytest.approx(coverage["mu"].mean())
-    row = table.loc["XLM-R base, last checkpoint"]
-    assert row["printed"] == -0.72
-    assert row["low"] < row["here"] < row["high"]
 
 
 @pytest.fixture(scope="module")

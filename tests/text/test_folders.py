@@ -153,3 +153,26 @@ def test_a_file_that_is_named_is_a_table(shape: str, called: str, tmp_path: Path
     (file,) = written(tmp_path / "made", shape, text)
     file = file.rename(tmp_path / f"{called}.{shape}")
     assert {x: [*rows] for x, rows in load(file).sentences.items()} == text
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_language_with_gaps_is_told_and_ids_are_asked_for(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    n, there = draw.randint(6, 12), draw.randint(2, 5)
+    rows = [f"a cat {i},eine Katze {i},{f'paka {i}' * (i < there)}" for i in range(n)]
+    (tmp_path / "table.csv").write_text("\n".join(["en,de,sw", *rows]) + "\n", encoding="utf-8")
+    with pytest.warns(CorpusWarning):
+        corpus = load(tmp_path)
+    assert len(corpus) == there
+    assert set(corpus.languages) == {"en", "de", "sw"}
+    published = tmp_path / "published"
+    files = written(published, "published lines", sentences(draw))
+    rows = [json.loads(row) for row in files[0].read_text().splitlines()]
+    if seed % 2:  # no ids at all
+        for file in files:
+            each = [json.loads(row) for row in file.read_text().splitlines()]
+            file.write_text("".join(json.dumps(row | {"id": None}) + "\n" for row in each))
+    else:
+        files[0].write_text("".join(json.dumps(row | {"id": 0}) + "\n" for row in rows))
+    with pytest.raises(TextError, match="id"):
+        load(published)

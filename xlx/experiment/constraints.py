@@ -85,6 +85,7 @@ CONSTRAINTS = {
 }
 NAME = re.compile(r"(?P<kind>\w+)(?: (?P<column>[^()]+?))?(?: \((?P<parameters>[^()]*)\))?")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_PARAMETER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 _AS, _AND = "as ", " and "
 
 
@@ -124,10 +125,13 @@ def constraints(name: str, corpus: ParallelCorpus) -> list[Constraint]:
                     f"{part!r}: not all values of {match['column']} are numbers: ask for the same "
                     "or another value"
                 )
-        asked = re.findall(r"(\w+)=([\d.]+)", match["parameters"] or "")
-        for parameter, _ in asked:
+        parameters = dict(known.parameters)
+        for asked in match["parameters"].split(",") if match["parameters"] is not None else ():
+            parameter, value = re.fullmatch(r"\s*(\w*)\s*=?\s*(.*?)\s*", asked).groups()
             checks.one_of(parameter, known.parameters, f"parameter of {kind!r}")
-        parameters = dict(known.parameters) | {x: float(value) for x, value in asked}
+            if not _PARAMETER.fullmatch(value):
+                raise ValueError(f"{part!r}: {parameter} is {value!r}: give a number as 0.1")
+            parameters[parameter] = float(value)
         parts.append(replace(known, parameters=parameters, column=match["column"] or ""))
     return parts
 

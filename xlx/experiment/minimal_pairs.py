@@ -41,7 +41,7 @@ def load_pairs(file: Path) -> ParallelCorpus:
     """
     if not file.is_file():
         raise TextError(f"there is no file {file}: give a table with the columns A, B and X")
-    table = files.table_of(file)
+    table = files.table_of(file).fillna("")
     if lacks := [name for name in SENTENCES if name not in table]:
         there = ", ".join(map(str, table))
         raise TextError(f"{file} lacks the column {lacks[0]}: its columns are {there}")
@@ -50,9 +50,10 @@ def load_pairs(file: Path) -> ParallelCorpus:
     usual = {"kind": [EVERY_KIND] * len(table), "document": map(str, table.index)}
     columns = {name: tuple(table.get(name, usual.get(name))) for name in (*SENTENCES, *usual)}
     for name, cells in columns.items():
-        if empty := [i for i, x in enumerate(cells, 1) if not files.visible(str(x or ""))]:
+        if empty := [i for i, x in enumerate(cells, 1) if not files.visible(str(x))]:
             raise TextError(f"{file}, pair {empty[0]}: {name} is empty: fill it")
-    same = [a == b for a, b in zip(columns["A"], columns["B"], strict=True)]
+    seen = ([files.appearance(str(x)) for x in columns[name]] for name in "AB")
+    same = [a == b for a, b in zip(*seen, strict=True)]
     if any(same):
         raise TextError(f"{file}, pair {same.index(True) + 1}: B is A: edit it, or leave it out")
     kinds, places = columns.pop("kind"), columns.pop("document")

@@ -4,7 +4,7 @@ A *subject* gives the sentences of a corpus vectors, layer by layer: a model or 
 untrained twin (`before_training`), a bag of its subwords, the length of sentences alone, any
 function. A *measure* is a formula on the similarity block of two languages
 (`xlx.measures.abx.Measure`), or MD with B as a mask allows. A *text* is a corpus, or one that is
-shuffled (`moves`). So every measure has every control, with its interval over documents.
+shuffled (`shuffled_text`). So every measure has every control, with its interval over documents.
 
 What is stored is one measure of one subject in one space on one text: a new measure leaves the
 entries of all others as they are, and the vectors are read once for all that is missing. What else
@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from itertools import combinations, groupby, product
 from typing import Any
@@ -275,6 +275,18 @@ def moves(corpus: ParallelCorpus, how: str, seed: int, alike: Sequence[Sequence[
     return {code: (np.full(len(left), code), orders[code][left]) for code in corpus.languages}
 
 
+def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
+    """A text whose translations or names of languages are shuffled, by `moves`."""
+    moved = moves(corpus, how, seed, [[x] for x in corpus.languages[1:]])
+    (_, left), *_ = moved.values()  # the first language stays where it is
+    rest = corpus.drop(set(range(len(corpus))) - set(left.tolist()))
+    sentences = {
+        code: tuple(corpus.sentences[x][i] for x, i in zip(*source, strict=True))
+        for code, source in moved.items()
+    }
+    return replace(rest, name=f"{corpus.name}, {how} shuffled", sentences=sentences)
+
+
 # --- one entry ------------------------------------------------------------------------------------
 
 
@@ -455,7 +467,11 @@ def subject_scores(
     `abx.exact`.
     """
     checks.one_of(space, SPACES, "space")
-    several = [as_subject(x, options) for x in subjects]
+    several, functions = [as_subject(x, options) for x in subjects], {}
+    for subject in several:
+        function = getattr(subject, "function", None)
+        if functions.setdefault(str(subject.vectors), function) is not function:
+            raise ValueError(f"two functions are called {subject.label[0]}: give one another name")
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
     common = {"space": space} | {name: label_runs(column) for name, column in labels.items()}
     asked = [

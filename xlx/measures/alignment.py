@@ -209,7 +209,8 @@ def centred(vectors: Mapping[str, ndarray]) -> dict[str, ndarray]:
     """
     moved = {}
     for language, whole in vectors.items():
-        rest = whole - whole.mean(-2, keepdims=True, dtype=float)
+        whole = np.asarray(whole, float)  # in float16 a norm overflows
+        rest = whole - whole.mean(-2, keepdims=True)
         lost = np.linalg.norm(rest, axis=-1) <= NOTHING * np.linalg.norm(whole, axis=-1)
         rest[lost] = 1.0
         rest[lost.all(-1)] = np.nan

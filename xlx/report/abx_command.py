@@ -49,6 +49,7 @@ class Abx(options.Measuring):
     def check(self) -> None:
         """ValueError, too, for what a table of pairs cannot be asked with."""
         super().check()
+        self.refuse(["tasks"], "of MEXA, and not of ABX")
         if self.pairs is not None:
             names = "states", "text", "languages", "sentences"
             self.refuse(names, "of parallel text, and not of --pairs")

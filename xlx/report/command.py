@@ -48,7 +48,8 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
 
     ``leave`` is called when the page of a report is written, if the options ask for a notebook.
     """
-    for stream in (sys.stdout, sys.stderr):  # names are shown on whatever terminal
+    # names are shown on whatever terminal, or none
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="backslashreplace")
     words = _each_after_its_option(sys.argv[1:] if given is None else given)
     try:

@@ -10,6 +10,9 @@ import os
 def start() -> int:
     """Run the command; OpenMP reads how to wait when torch is loaded, so that comes first."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from xlx.report import command
+    try:
+        from xlx.report import command
 
-    return command.main()
+        return command.main()
+    except KeyboardInterrupt:  # while it is loaded
+        return 130

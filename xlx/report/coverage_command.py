@@ -53,6 +53,12 @@ class Mexa(options.Measuring):
     pivot: str | None = options.PIVOT
     pivots: str | None = Option(None, help="all, or languages: rank them as pivots, in one table")
 
+    def check(self) -> None:
+        """ValueError, too, for what a table of pivots has no use of."""
+        super().check()
+        if self.pivots is not None:
+            self.refuse(["pivot", "tasks"], "of one pivot, and not of --pivots")
+
     def run(self) -> None:
         """Say what it takes, score every language, write ``mexa.csv`` and ``mexa.html``."""
         models, corpus, notes = self.measured()

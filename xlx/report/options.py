@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import html
 import os
 import re
 import sys
@@ -246,8 +247,10 @@ class Measuring(Reading):
         if models[0].step is not None:
             label = Path(self.model).resolve().name
         lines += [*notes, *broken]
-        page = framed(f"{name.upper()} of {label}", *lines, *parts(tables))
-        path = write_page(self.folder(label) / f"{name.lower()}.html", page, tables)
+        title, file = f"{name.upper()} of {label}", self.folder(label) / f"{name.lower()}.html"
+        if file.is_file() and html.escape(title) not in file.read_text("utf-8"):
+            raise ValueError(f"{file} is of another model: name another folder with --out")
+        path = write_page(file, framed(title, *lines, *parts(tables)), tables)
         print(*lines, path, sep="\n")
 
 

@@ -147,10 +147,13 @@ def check_free(folder: Path, about: Mapping[str, object]) -> None:
     """ValueError where a folder holds the report of other models or text, or of other options."""
     there = folder / "report.json"
     if there.is_file():
-        before = json.loads(there.read_text("utf-8"))
+        try:
+            before = dict(json.loads(there.read_bytes()))
+        except (ValueError, TypeError):  # of another program
+            before = {}
         if {name: before.get(name) for name in about} != json.loads(json.dumps(about)):
             raise ValueError(
-                f"--out {folder} holds another report ({', '.join(before.get('models', ()))} on "
+                f"--out {folder} holds another report ({before.get('models')} on "
                 f"{before.get('text')}): name another folder, or remove this one"
             )
 
@@ -173,6 +176,7 @@ def write_report(
     for name, table in tables.items():
         store.write_whole(folder / f"tables/{name}.parquet", table.to_parquet(index=False))
     written = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
+    written = json.loads(json.dumps(written), parse_constant=lambda _: None)  # JSON has no NaN
     content = json.dumps(written, ensure_ascii=False, indent=1)
     store.write_whole(folder / "report.json", content.encode())
     page = report_page(tables, answers, about, notes, explorer)

@@ -384,6 +384,8 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str], lis
     table = pd.concat(map(files.table_of, parts), ignore_index=True)
     if {*_FLORES_PLUS} <= {*table}:  # a row for each language of a sentence
         code, script, text = _FLORES_PLUS
+        if "id" not in table or table.duplicated(["id", code, script]).any():
+            raise TextError(f"{path}: give each sentence an id, once in a language and script.")
         table["tag"] = table[code].astype(str) + "_" + table[script].astype(str)
         table = table.pivot(index="id", columns="tag", values=text).reset_index()
     elif named_by_language and sum(means_language(str(x)) for x in table) < 2:
@@ -399,7 +401,7 @@ def _columns(path: Path) -> tuple[dict[str, dict[str, str]], str, list[str], lis
     for name in (x for x in table if not (x == "id" and named)):
         tags = [x for x in (str(name), last_tag(str(name))) if x and means_language(x)]
         cells = {key: x for key, x in zip(ids, table[name], strict=True) if isinstance(x, str)}
-        written = [any(map(str.isalpha, x)) for x in cells.values()]
+        written = [any(map(str.isalpha, x)) for x in cells.values() if files.visible(x)]
         if tags and 2 * sum(written) > len(written):
             columns[tags[0]] = {key: x for key, x in cells.items() if files.visible(x)}
     if not columns:
