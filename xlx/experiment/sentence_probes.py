@@ -131,17 +131,17 @@ def over_languages(
 ) -> DataFrame:
     """Means of cells, of a ``source`` and a ``target``, with `statistics.language_interval`.
 
-    The interval is cut at the ``bounds`` of the scores.
+    The interval is cut at the ``bounds`` of the scores; ``n`` cells.
     """
     known = ["accuracy", "chance", "control_accuracy", "compression"]
     groups = cells.groupby(list(by), sort=False)
-    means, number = groups[[x for x in known if x in cells]].mean(), groups.ngroup().to_numpy()
+    means, number = groups[[x for x in known if x in cells]].mean(), groups.ngroup()
     codes, _ = statistics.language_codes(cells, ("source", "target"))
     values = cells["accuracy"].to_numpy()
     chosen = [number == i for i in range(len(means))]
     ends = [statistics.language_interval(values[x], codes[x])[1:] for x in chosen]
     low, high = np.clip(np.reshape(ends, (-1, 2)), *bounds).T
-    return means.assign(low=low, high=high).reset_index()
+    return means.assign(low=low, high=high, n=groups.size()).reset_index()
 
 
 def _columns(
